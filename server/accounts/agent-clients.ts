@@ -20,6 +20,7 @@ function claudeCode(url: string, signsIn: boolean): SetupClient {
   return {
     id: 'mcp-claude-code',
     title: 'Claude Code',
+    ...(signsIn && { signsIn }),
     summary: signsIn
       ? 'Adds the tools to Claude Code in a project. Enter /mcp there to sign in.'
       : 'Adds the tools to Claude Code in a project. It reads the key from the environment.',
@@ -34,6 +35,7 @@ function codex(url: string, signsIn: boolean): SetupClient {
   return {
     id: 'mcp-codex',
     title: 'Codex with tools',
+    ...(signsIn && { signsIn }),
     summary: signsIn
       ? 'Adds the tools to Codex, and signs in.'
       : 'Adds the tools to Codex, which takes the key from the environment.',
@@ -50,6 +52,7 @@ function vscode(url: string, signsIn: boolean): SetupClient {
   return {
     id: 'mcp-vscode',
     title: 'VS Code',
+    ...(signsIn && { signsIn }),
     summary: signsIn
       ? 'Adds the tools to the agents of VS Code in a project. It opens the sign-in by itself.'
       : 'Adds the tools to the agents of VS Code in a project. It asks for the key once, and keeps it.',

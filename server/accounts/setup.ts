@@ -34,6 +34,7 @@ export const SetupClientSchema = Type.Object({
   id: field(OneOf(...SETUP_CLIENTS), 'Id of the client.'),
   title: field(Text, 'Name of the client.'),
   summary: field(Text, 'How the client is set up, in a sentence.'),
+  signsIn: optional(Type.Literal(true), 'The client signs in by itself, and needs no API key. Absent otherwise.'),
   wire_api: optional(Text, "The route that it uses, in the client's own words."),
   files: field(
     Type.Array(
@@ -225,12 +226,13 @@ export function readSetupClient(value: string | string[] | undefined): SetupClie
   throw new GatewayError('invalid_value', `client must be one of ${SETUP_CLIENTS.join(', ')}.`, { param: 'client' });
 }
 
-export function encodeSetup({ baseUrl, siteUrl, clients, account }: SetupGuide) {
+export function encodeSetup(guide: SetupGuide) {
+  const { baseUrl, clients, account } = guide;
   return {
     version: API_VERSION,
     baseUrl,
     env: { name: KEY_VARIABLE, description: 'Holds the API key. It is shown once, where it is made.' },
-    steps: stepsOf(siteUrl, account),
+    steps: stepsOf(guide),
     clients,
     account: account ?? null,
   };
@@ -238,7 +240,7 @@ export function encodeSetup({ baseUrl, siteUrl, clients, account }: SetupGuide) 
 
 /** The same as text, for people and agents. */
 export function renderSetup(guide: SetupGuide): string {
-  const { baseUrl, siteUrl, clients, account } = guide;
+  const { baseUrl, clients } = guide;
   const sections = clients.map(({ title, summary, files, commands }) => {
     const parts = [
       `## ${title}`,
@@ -248,15 +250,26 @@ export function renderSetup(guide: SetupGuide): string {
     ];
     return parts.join('\n\n');
   });
-  const steps = stepsOf(siteUrl, account).map((step, index) => `${index + 1}. ${step}`);
+  const steps = stepsOf(guide).map((step, index) => `${index + 1}. ${step}`);
   const address = `Address of the API: \`${baseUrl}/v1\`. The key is read from \`${KEY_VARIABLE}\`.`;
   return `${['# Setting up a client', address, steps.join('\n'), ...sections].join('\n\n')}\n`;
 }
 
-function stepsOf(siteUrl: string, account: SetupAccount | undefined): string[] {
+function stepsOf({ siteUrl, clients, account }: SetupGuide): string[] {
+  const agents = clients.filter(({ signsIn }) => signsIn);
+  if (clients.length > 0 && agents.length === clients.length) {
+    return [
+      'Set the client up as below. It needs no API key: it opens a page of the gateway, where its user signs in and chooses what it may do.',
+      'Send a first request.',
+    ];
+  }
+  const without = agents.map(({ title }) => title).join(', ');
+  const exception = without === '' ? '' : ` ${without} sign in by themselves and need no key.`;
   return [
     ...(account ? [] : [`Sign in at ${siteUrl}/signin, or start the device flow at POST ${siteUrl}/api/agent/device.`]),
-    ...(account && account.keys > 0 ? [] : [`Make an API key: POST ${siteUrl}/api/user answers with it once.`]),
+    ...(account && account.keys > 0
+      ? []
+      : [`Make an API key: POST ${siteUrl}/api/user answers with it once.${exception}`]),
     `Put the key into the environment variable ${KEY_VARIABLE}; never into code, pages, chats or repositories.`,
     'Set the client up as below, and send a first request.',
   ];

@@ -107,7 +107,7 @@ export class Connections {
     return made.id;
   }
 
-  /** Those of a user that are valid, newest first. */
+  /** Those of a user whose program can call the endpoint, newest first. A program may never have fetched its tokens. */
   list(userId: string): Promise<readonly ConnectionRecord[]> {
     return this.#database.run(async (queries) => {
       const at = await this.#options.times.read(queries);
@@ -115,6 +115,16 @@ export class Connections {
         .where('oauth_connections.userId', '=', userId)
         .where('oauth_connections.expiresAt', '>', at)
         .where('api_keys.revokedAt', 'is', null)
+        .where(({ exists, selectFrom }) =>
+          exists(
+            selectFrom('oauth_tokens')
+              .select('hash')
+              .whereRef('oauth_tokens.grantHash', '=', 'oauth_connections.grantHash')
+              .where('model', '!=', 'Grant')
+              .where('consumedAt', 'is', null)
+              .where('oauth_tokens.expiresAt', '>', at),
+          ),
+        )
         .orderBy('oauth_connections.createdAt', 'desc')
         .orderBy('oauth_connections.id')
         .execute();

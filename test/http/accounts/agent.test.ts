@@ -115,6 +115,10 @@ describe('discovery for programs', () => {
       expect(text, id).to.contain(`${app.url}/mcp`);
     }
     expect(json.account).to.equal(null);
+    expect(json.steps.join('\n')).to.match(/Make an API key: .+ Claude Code, Codex with tools, VS Code sign in by/);
+    const alone = (await app.request('/api/agent/setup?client=mcp-codex')).json;
+    expect(alone.clients[0].signsIn).to.equal(true);
+    expect(alone.steps.join('\n')).to.contain('needs no API key').and.not.to.contain('Make an API key');
     const [codex] = (await app.request('/api/agent/setup?client=codex')).json.clients;
     expect(codex).to.include({ id: 'codex', wire_api: 'responses' });
     expect(codex.files[0].content).to.contain(`base_url = "${app.url}/v1"`).and.to.contain('wire_api = "responses"');

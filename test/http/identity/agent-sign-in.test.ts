@@ -121,6 +121,12 @@ describeOnStacks('sign-in for agents', (stack) => {
     expect((await listTools(app, tokens.access_token)).status).to.equal(401);
     expect(await end(browser)).to.equal(404);
     expect(await agents()).to.deep.equal([]);
+    // The code waits for its program, and later is no more.
+    const { address } = requestFor(app, await register(app));
+    const code = (await answerIn(browser, address, 'allow')).searchParams.get('code') ?? '';
+    expect(await agents()).to.have.length(1);
+    await app.state.agentSignIn.artifacts.delete('AuthorizationCode', code);
+    expect(await agents()).to.deep.equal([]);
   });
 
   once('ends the connection that a program gives up', async () => {
