@@ -69,7 +69,9 @@ async function compile(node, command, rest) {
 /** Bundles packages, and then the program, which contains some of them. */
 async function bundle() {
   await require('./bundles.cjs').takeFromPackages();
-  await require('./bundle-program.cjs').bundleProgram();
+  await require('./bundle-program.cjs').bundleProgram(
+    PRODUCT.flatMap((name) => sourcesIn(path.join(root, name))).map(({ file }) => file),
+  );
   // Its process would otherwise run as long as the gateway that is started next.
   await require('esbuild').stop();
 }

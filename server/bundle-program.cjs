@@ -1,23 +1,27 @@
 'use strict';
-// Bundles the program: all scripts of dist that a command or the gateway may load, and small packages that each start loads,
-// in one file of dist/bundle, which run.cjs starts by load-program.cjs. Node takes about a millisecond of work to find, read
-// and link a module, and a command that lists keys has 430 of them. What is imported with `import()` still runs only then.
-// Tried and dropped: one file for each `import()`, which Node resolves again for each file that shares it.
+// Bundles the program: all modules that a command or the gateway may load, and small packages that each start loads, in one
+// file of dist/bundle, from which load-program.cjs takes them one by one. Node takes about a millisecond of work to find, read
+// and link a module, and the gateway has 900 of them. esbuild makes a script of CommonJS of each source; here its imports get
+// the addresses that they have in the bundle.
+//
+// A module runs when something of it is first used, not where it is imported: `keys list` needs 190 of the 600 modules that its
+// imports lead to, and a start needs few of those of the site. So all of a folder can be imported by its index without a cost.
+// Only modules that declare errors or kinds of jobs when they run (`hasDeclarations`) run where they are imported, as always.
+// Gain: 0.33 in place of 0.46 s of CPU for `keys list`. Each use of an import is a look whether its module has run, which
+// could not be measured in requests. Tried and dropped: one script of all of them (V8 reads what it kept of all modules, 50 ms),
+// and one file for each `import()`, which Node resolves again for each file that shares it.
 //
 // A module holds state, so it must be there once in a process. Therefore the plugins of the package are in the bundle too, and
 // any other plugin that imports `mediagate/plugin` gets what the bundle has: run.cjs sets the condition `mediagate-bundle`, for
 // which package.json has exports of its own, small files that pass on what the program has. Everybody else (tests, threads,
-// programs that import the package) has the separate scripts of dist. `import.meta.url` is still the address of the separate
-// script: what is beside it, such as the script of a thread, is found there.
-//
-// Functions do not keep their names (`keepNames` of esbuild) where the bundler renames them. It would set the name of each
-// function whenever one is made, also of the small ones inside of others, which takes a sixth of the CPU of a chat.
+// programs that import the package) has the separate scripts of dist. `import.meta.url` is the address of the separate script:
+// what is beside it, such as the script of a thread, is found there. Errors name the separate scripts, too.
 
 const esbuild = require('esbuild');
 const fs = require('node:fs');
 const { isBuiltin } = require('node:module');
 const path = require('node:path');
-const { licencesOf, oldestNode } = require('./bundles.cjs');
+const { BUNDLED, licencesOf, oldestNode } = require('./bundles.cjs');
 const { exports: exported } = require('../package.json');
 
 const root = path.resolve(__dirname, '..');
@@ -27,7 +31,7 @@ const folder = path.join(dist, 'bundle');
 const caches = path.join(dist, '.code-cache');
 
 /** Packages in the bundle: each start loads them, and they are scripts alone. */
-const BUNDLED_PACKAGES = new Set([
+const PACKAGES = [
   '@koa/router',
   'commander',
   'cookie',
@@ -38,41 +42,203 @@ const BUNDLED_PACKAGES = new Set([
   'lru-cache',
   'nanospinner',
   'p-limit',
-  'pino',
   'proxy-addr',
   'reflect-metadata',
   's3mini',
-]);
+];
 
-function isBundled(specifier) {
-  return BUNDLED_PACKAGES.has(/^(@[^/]+\/)?[^/]+/.exec(specifier)?.[0]);
-}
+/** Where the program begins. */
+const ENTRY = 'server/cli/program.js';
 
-/** Where the program has modules for others, by the names of their files in the bundle. */
-const REGISTRY = "globalThis[Symbol.for('mediagate.bundle')]";
-
-/** What others import by its name: files in the bundle, with the scripts that they pass on. */
+/** What others import by its name: files in the bundle, with the modules that they pass on. */
 function passedOn() {
-  const plugins = fs.readdirSync(path.join(dist, 'plugins')).filter((name) => !name.startsWith('_'));
-  return new Map([
-    ['core', 'core/index.js'],
-    ['plugin', 'core/plugin.js'],
-    ...plugins.map((name) => [`plugin-${name}`, `plugins/${name}/index.js`]),
-  ]);
+  const folders = fs
+    .readdirSync(path.join(root, 'plugins'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory());
+  const plugins = folders.map(({ name }) => name).filter((name) => !name.startsWith('_'));
+  return {
+    core: 'core/index.js',
+    plugin: 'core/plugin.js',
+    ...Object.fromEntries(plugins.map((name) => [`plugin-${name}`, `plugins/${name}/index.js`])),
+  };
 }
 
-/** Writes the bundle of what the compiler has made. */
-async function bundleProgram() {
-  const modules = passedOn();
-  const registered = [...modules].map(([name, script]) => `'${name}': () => import('./${script}')`);
+/** Writes the bundle. What bundles.cjs takes from packages must be in dist. @param sources Those of the product. */
+async function bundleProgram(sources) {
+  const [scripts, { packages, licences }] = await Promise.all([translate(sources), bundlePackages()]);
+  const registry = passedOn();
+  const modules = new Map([['packages', packages]]);
+  const pending = [ENTRY, ...Object.values(registry)];
+  for (const id of pending) {
+    if (modules.has(id)) continue;
+    const { code, imports } = linked(id, scripts);
+    modules.set(id, code);
+    pending.push(...imports);
+  }
+  const index = { registry, modules: {} };
+  let text = '';
+  for (const [id, code] of modules) {
+    const start = text.length;
+    text += inAscii(code);
+    index.modules[id] = [start, text.length];
+  }
+  const passing = Object.entries(registry).map(([name, id]) => [`${name}.js`, passOn(name, namesOf(id, scripts))]);
+  replaceFiles({
+    'cli.cjs': fs.readFileSync(path.join(__dirname, 'load-program.cjs'), 'utf8'),
+    'program.json': JSON.stringify(index),
+    'program.txt': text,
+    'LICENCES.txt': licences,
+    ...Object.fromEntries(passing),
+  });
+}
+
+/** As CommonJS, by the names of the scripts in dist: the sources, and the modules that contain packages. */
+async function translate(sources) {
+  const settings = {
+    platform: 'node',
+    format: 'cjs',
+    target: oldestNode(),
+    legalComments: 'none',
+    // The loader gives it to each module.
+    define: { 'import.meta': 'importMeta' },
+    logLevel: 'warning',
+  };
+  const isOfProgram = (name) =>
+    name.endsWith('.ts') &&
+    !/\/(test|_template)\/|^server\/(site\/browser\/|cli\/cli\.ts$)/.test(name) &&
+    !BUNDLED.includes(name.slice(0, -3));
+  const names = sources.map((file) => path.relative(root, file).split(path.sep).join('/')).filter(isOfProgram);
+  const made = esbuild.build({
+    ...settings,
+    absWorkingDir: root,
+    entryPoints: names,
+    outdir: dist,
+    outbase: root,
+    write: false,
+  });
+  const bundled = BUNDLED.map(async (name) => {
+    const script = fs.readFileSync(path.join(dist, `${name}.js`), 'utf8');
+    return [`${name}.js`, (await esbuild.transform(script, settings)).code];
+  });
+  const { outputFiles } = await made;
+  const idOf = (file) => path.relative(dist, file).split(path.sep).join('/');
+  return new Map([...outputFiles.map((file) => [idOf(file.path), file.text]), ...(await Promise.all(bundled))]);
+}
+
+const OWN = /^mediagate(\/plugin)?$/;
+
+/** The address that an import has in the bundle; undefined for what Node finds. */
+function addressOf(specifier, importer) {
+  if (specifier.startsWith('.')) return path.posix.join(path.posix.dirname(importer), specifier);
+  if (OWN.test(specifier)) return path.posix.relative('dist', exported[specifier.replace('mediagate', '.')].default);
+  return PACKAGES.includes(specifier) ? specifier : undefined;
+}
+
+/** One module as the loader takes it, with the addresses of those that it imports. */
+function linked(id, scripts) {
+  if (PACKAGES.includes(id))
+    return { code: inModule(`module.exports = requireModule('packages')['${id}'];`), imports: ['packages'] };
+  if (id.endsWith('.json'))
+    return { code: JSON.stringify(JSON.parse(fs.readFileSync(path.join(root, id), 'utf8'))), imports: [] };
+  const script = scripts.get(id);
+  if (script === undefined) throw new Error(`The program would import ${id}, which is no module of it.`);
+  const imports = [];
+  const requireOf = (specifier) => {
+    const address = addressOf(specifier, id);
+    if (address === undefined) return `require("${specifier}")`;
+    imports.push(address);
+    return `requireModule("${address}")`;
+  };
+  const held = [];
+  const hold = (_, name, open = '', specifier, close = '') => {
+    held.push(name);
+    if (open !== '' && addressOf(specifier, id) === undefined && !isBuiltin(specifier)) {
+      // With `require`, a module of ESM has its default export under another name than with `import`.
+      throw new Error(`${id}: import names of ${specifier}, or add it to the bundle`);
+    }
+    const load = `${open}${requireOf(specifier)}${close}`;
+    return hasDeclarations(addressOf(specifier, id), scripts)
+      ? `var ${name}\0 = { run: ${load} };`
+      : `var ${name}\0 = new Later(() => ${load});`;
+  };
+  let code = script
+    .replace(
+      /^module\.exports = __toCommonJS\((\w+)\);$/m,
+      'module.exports = __defProp($1, "__esModule", { value: true });',
+    )
+    .replaceAll(/^var (import_\w+) = (__toESM\()?require\("([^"]+)"\)(?:(?:, 1)?(\)))?;$/gm, hold)
+    .replaceAll(
+      /(^|, )require\("([^"]+)"\)(?=;|, module\.exports)/gm,
+      (_, before, specifier) => `${before}${requireOf(specifier)}`,
+    )
+    .replaceAll(/\bimport\((?:"([^"]+)"|location)(?:, \{ with: .*?\} \})?\)/g, (_, specifier) => {
+      const address = specifier && addressOf(specifier, id);
+      if (!address) return `importPackage(${specifier ? `"${specifier}"` : 'location'})`;
+      imports.push(address);
+      return `importModule("${address}")`;
+    });
+  if (held.length > 0)
+    code = code.replaceAll(new RegExp(`\\b(${held.join('|')})\\b(?!\0)`, 'g'), '$1.run').replaceAll('\0', '');
+  const [left] = /^.*(?:\bimport\(|[^.]\brequire\("\.).*/m.exec(code) ?? [];
+  if (left !== undefined) throw new Error(`The program would import without a module: ${left}`);
+  return { code: inModule(code), imports };
+}
+
+/** As the loader takes a module: a function of what it gives to each. */
+function inModule(code) {
+  return `(function (module, require, requireModule, importModule, importPackage, importMeta, Later) {${code}\n})`;
+}
+
+const declaring = new Map();
+
+/** Whether a module, or what it imports for that alone, declares something when it runs; and of a folder, whether one of its modules does. */
+function hasDeclarations(id, scripts) {
+  const known = declaring.get(id);
+  if (known !== undefined) return known;
+  declaring.set(id, false);
+  const script = scripts.get(id) ?? '';
+  const isFolder = id !== undefined && path.posix.basename(id) === 'index.js';
+  const imported = [...script.matchAll(/\brequire\("(\.[^"]+)"\)/g)].map(([, specifier]) => addressOf(specifier, id));
+  const does =
+    /^(?:require\("\.|(?:const \w+ = )?\(0, import_\w+\.declare\w+\)\()/m.test(script) ||
+    (isFolder &&
+      imported.some((one) => path.posix.dirname(one) === path.posix.dirname(id) && hasDeclarations(one, scripts)));
+  declaring.set(id, does);
+  return does;
+}
+
+/** The names that a module exports. */
+function namesOf(id, scripts) {
+  const script = scripts.get(id);
+  const [, own = ''] = /^__export\(\w+, \{\n([\s\S]*?)^\}\);$/m.exec(script) ?? [];
+  const others = [...script.matchAll(/^__reExport\(\w+, require\("([^"]+)"\)/gm)].flatMap(([, specifier]) =>
+    namesOf(addressOf(specifier, id), scripts),
+  );
+  const names = [...own.matchAll(/^ {2}(\w+): \(\) =>/gm)].map(([, name]) => name);
+  return [...new Set([...names, ...others.filter((name) => name !== 'default')])];
+}
+
+/** A file that exports what a module of the program does. */
+function passOn(name, names) {
+  const lines = names.map((one) =>
+    one === 'default' ? 'export default m.default;' : `export const ${one} = m.${one};`,
+  );
+  return [`const m = await globalThis[Symbol.for('mediagate.bundle')]['${name}']();`, ...lines, ''].join('\n');
+}
+
+/** V8 takes a script twice as large if a single character of it, or of a comment, needs more than a byte. */
+function inAscii(script) {
+  return script.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The packages as one script, of which each runs when it is used. */
+async function bundlePackages() {
   const { metafile, outputFiles } = await esbuild.build({
-    absWorkingDir: dist,
+    absWorkingDir: root,
     stdin: {
-      contents: `${REGISTRY} = { ${registered.join(', ')} };\nexport { runProgram } from './server/cli/program.js';`,
-      resolveDir: dist,
-      sourcefile: 'program.js',
+      contents: `module.exports = {${PACKAGES.map((name) => `get '${name}'() { return require('${name}'); }`)}};`,
+      resolveDir: root,
     },
-    outfile: path.join(folder, 'program.cjs'),
     bundle: true,
     write: false,
     metafile: true,
@@ -81,99 +247,37 @@ async function bundleProgram() {
     format: 'cjs',
     target: oldestNode(),
     legalComments: 'none',
-    plugins: [TABLES_LATER, SEPARATE_SCRIPTS],
+    plugins: [LATER],
     logLevel: 'warning',
   });
-  const [{ text }] = outputFiles;
-  const [left] = /^(?!\s*(?:\*|\/\/)).*\bimport\(.*/m.exec(text) ?? [];
-  if (left !== undefined) throw new Error(`The program would import without a module: ${left}`);
-  const files = {
-    'cli.cjs': fs.readFileSync(path.join(__dirname, 'load-program.cjs'), 'utf8'),
-    'program.cjs': `(function (require, importPackage, importMetaOf, __filename, __dirname, module, exports) {${inAscii(text)}\n})`,
-    'LICENCES.txt': licencesOf(sourcesOf(metafile), dist),
+  const sources = Object.keys(metafile.inputs).map((name) => name.replace(/^later:/, ''));
+  return {
+    packages: inModule(outputFiles[0].text),
+    licences: licencesOf(sources, root),
   };
-  for (const [name, script] of modules) files[`${name}.js`] = await passOn(name, script);
-  replaceFiles(files);
 }
 
-function sourcesOf({ inputs }) {
-  return Object.keys(inputs).map((name) => name.replace(/^later:/, ''));
-}
+/** Functions of what packages require, and no short command uses: Koa's types of files become tables when they are loaded. */
+const USED_LATER = { 'mime-types': ['charset', 'contentType', 'extension', 'lookup'], 'node:child_process': ['spawn'] };
 
-/** V8 takes a script twice as large if a single character of it, or of a comment, needs more than a byte. */
-function inAscii(script) {
-  return script.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** A file that exports what a module of the program does. */
-async function passOn(name, script) {
-  const { metafile } = await esbuild.build({
-    absWorkingDir: dist,
-    entryPoints: [script],
-    outdir: folder,
-    bundle: true,
-    write: false,
-    metafile: true,
-    platform: 'node',
-    format: 'esm',
-    packages: 'external',
-    logLevel: 'error',
-  });
-  const [{ exports: names }] = Object.values(metafile.outputs);
-  const lines = names.map((one) =>
-    one === 'default' ? 'export default m.default;' : `export const ${one} = m.${one};`,
-  );
-  return [`const m = await ${REGISTRY}['${name}']();`, ...lines, ''].join('\n');
-}
-
-/** Finds by the name of the package what is to be bundled, and keeps the addresses of the scripts. */
-const SEPARATE_SCRIPTS = {
-  name: 'separate-scripts',
+/** Has what packages require loaded when one of its functions is first called. */
+const LATER = {
+  name: 'later',
   setup(build) {
-    build.onResolve({ filter: /^mediagate($|\/plugin$)/ }, ({ path: name }) => ({
-      path: path.join(root, exported[name.replace('mediagate', '.')].default),
-    }));
-    build.onResolve({ filter: /^[^./]/ }, ({ path: name, importer, kind }) => {
-      if (kind === 'entry-point' || isBuiltin(name) || path.isAbsolute(name)) return undefined;
-      if (importer.includes('node_modules') || isBundled(name)) return undefined;
-      return { path: name, external: true };
-    });
-    build.onLoad({ filter: /\.js$/ }, ({ path: file }) => {
-      if (file.includes('node_modules')) return undefined;
-      const text = fs.readFileSync(file, 'utf8');
-      // With `require`, a module of ESM has its default export under another name than with `import`.
-      for (const [, name] of text.matchAll(/^import \w+\b.* from ['"]([^'"./][^'"]*)['"]/gm))
-        if (!isBundled(name) && !isBuiltin(name))
-          throw new Error(`${file}: import names of ${name}, or add it to the bundle`);
-      const script = path.relative(folder, file).split(path.sep).join('/');
-      const contents = text
-        // Not by `require`: a bundled package may have its own.
-        .replaceAll('import.meta.url', `importMetaOf('${script}').url`)
-        .replaceAll('import.meta.dirname', `importMetaOf('${script}').dirname`)
-        // Node does not let a script import that it was given without a module. The first start's compiler writes other quotes.
-        .replaceAll(/\bimport\((?=location\)|['"][^'"./])/g, 'importPackage(');
-      return { contents };
-    });
-  },
-};
-
-/**
- * Koa and two of its packages have a list of types of files each, of which they make tables when they are loaded. With this,
- * they do so when they are asked for a type, which no short command does.
- */
-const TABLES_LATER = {
-  name: 'tables-later',
-  setup(build) {
-    build.onResolve({ filter: /^mime-types$/ }, async ({ path: name, importer, resolveDir, kind, pluginData }) => {
-      if (pluginData === TABLES_LATER) return undefined;
-      const { path: file } = await build.resolve(name, { importer, resolveDir, kind, pluginData: TABLES_LATER });
-      return { path: file, namespace: 'later' };
-    });
-    build.onLoad({ filter: /.*/, namespace: 'later' }, ({ path: file }) => ({
-      contents: `let types;
-for (const name of ['charset', 'contentType', 'extension', 'lookup'])
-  exports[name] = (...given) => (types ??= require(${JSON.stringify(file)}))[name](...given);`,
-      resolveDir: path.dirname(file),
+    build.onResolve(
+      { filter: /^(mime-types|node:child_process)$/ },
+      async ({ path: name, importer, resolveDir, kind, pluginData }) => {
+        if (pluginData === LATER) return undefined;
+        const { path: file } = await build.resolve(name, { importer, resolveDir, kind, pluginData: LATER });
+        return { path: file, namespace: 'later', pluginData: { name, resolveDir } };
+      },
+    );
+    build.onLoad({ filter: /.*/, namespace: 'later' }, ({ path: file, pluginData: { name, resolveDir } }) => ({
+      contents: `let loaded;
+for (const name of ${JSON.stringify(USED_LATER[name])})
+  exports[name] = (...given) => (loaded ??= require(${JSON.stringify(file)}))[name](...given);`,
+      resolveDir,
+      pluginData: LATER,
     }));
   },
 };

@@ -133,4 +133,4 @@ function oldestNode() {
   return require('../package.json').engines.node.replace('>=', 'node');
 }
 
-module.exports = { licencesOf, oldestNode, takeFromPackages };
+module.exports = { BUNDLED, licencesOf, oldestNode, takeFromPackages };

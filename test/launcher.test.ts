@@ -6,7 +6,7 @@
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { appendFile, cp, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -82,6 +82,25 @@ describe('the launcher in a new checkout', () => {
       (failed: { stderr: string }) => failed,
     );
     expect(stderr).to.include(pathToFileURL(scriptOf('bundle/plugin.js')).href);
+  });
+
+  it('compiles again what it kept of the program if that is damaged', async () => {
+    const caches = scriptOf('.code-cache');
+    const name = (await readdir(caches)).find((one) => one.startsWith('program-command-'));
+    if (name === undefined) throw new Error('Nothing was kept.');
+    const whole = await readFile(path.join(caches, name));
+    const noise = Buffer.alloc(whole.length - 100_000, 0xa5);
+    const damaged = [
+      Buffer.alloc(0),
+      whole.subarray(0, whole.length / 2),
+      Buffer.concat([whole.subarray(0, 100_000), noise]),
+      noise,
+    ];
+    for (const data of damaged) {
+      await writeFile(path.join(caches, name), data);
+      const { stdout } = await launch({}, 'keys', 'list');
+      expect(stdout).to.include('first');
+    }
   });
 
   it('makes nothing anew without a change', async () => {

@@ -126,22 +126,33 @@ function composeText(at: Level, message: string, fields: LogFields, redact: Reda
   return `${new Date().toTimeString().slice(0, 8)} ${at.padEnd(5)} ${words.join(' ')}\n`;
 }
 
-/** Collects lines and writes them in batches: the sink would measure all pending lines again for each line. */
+type Sink = ReturnType<typeof import('pino').default.destination>;
+
+/**
+ * Collects lines and writes them in batches: the sink would measure all pending lines again for each line. It is opened for
+ * the first line, since a command that has nothing to log would load it for 40 ms.
+ */
 class LineWriter {
-  readonly #sink: ReturnType<typeof import('pino').default.destination>;
+  readonly #destination: number;
+  #sink: Sink | undefined;
   #readerGone = false;
   #waiting = '';
   #timer: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(destination: number | string) {
+    this.#destination = typeof destination === 'string' ? openSync(destination, 'a') : destination;
+    if (typeof destination === 'string') this.#sink = this.#open();
+  }
+
+  #open(): Sink {
     const pino: typeof import('pino').default = createRequire(import.meta.url)('pino');
-    const dest = typeof destination === 'string' ? openSync(destination, 'a') : destination;
-    this.#sink = pino.destination({ dest, sync: false, maxWrite: MAX_WRITTEN });
+    const sink = pino.destination({ dest: this.#destination, sync: false, maxWrite: MAX_WRITTEN });
     // A full disk must not end the gateway: the sink keeps the lines and tries again with the next batch.
-    this.#sink.on('error', (error: NodeJS.ErrnoException) => {
+    sink.on('error', (error: NodeJS.ErrnoException) => {
       this.#readerGone ||= error.code === 'EPIPE';
     });
+    return sink;
   }
 
   get isClosing(): boolean {
@@ -164,21 +175,24 @@ class LineWriter {
     this.#timer = undefined;
     const lines = this.#waiting;
     this.#waiting = '';
-    if (lines !== '') this.#sink.write(lines);
+    if (lines === '') return;
+    this.#sink ??= this.#open();
+    this.#sink.write(lines);
   }
 
   async #end(): Promise<void> {
     this.#flush();
     // pino has then closed the sink, and would never report anything again.
-    if (this.#readerGone) return;
+    const sink = this.#sink;
+    if (!sink || this.#readerGone) return;
     const closeSink = () => {
-      const closed = once(this.#sink, 'close');
-      this.#sink.end();
+      const closed = once(sink, 'close');
+      sink.end();
       return closed;
     };
     const isWritten = await endsWithin(CLOSE_MS, closeSink).catch(() => false);
     // Pending lines are dropped at closing. Otherwise the sink would retry at exit, and on a full disk without end.
-    if (!isWritten) this.#sink.destroy();
+    if (!isWritten) sink.destroy();
   }
 }
 
