@@ -72,20 +72,22 @@ describeOnStacks('sign-in for agents', (stack) => {
     await again.close();
   });
 
-  once('stores nothing that opens anything', async () => {
-    const browser = await app.signedIn('eve@example.com');
-    const { tokens, code } = await gainAccess(app, browser);
-    const files = await readdir(app.dataDir, { recursive: true, withFileTypes: true });
-    const stored = await Promise.all(
-      files.filter((one) => one.isFile()).map((one) => readFile(path.join(one.parentPath, one.name), 'latin1')),
-    );
-    const all = stored.join('\n');
-    expect(all).to.contain('AccessToken').and.to.contain('Shipyard agent');
-    for (const secret of [tokens.access_token, tokens.refresh_token, code]) {
-      expect(all.includes(secret)).to.equal(false);
-      expect(all.includes(secret.slice(4, 30))).to.equal(false);
-    }
-  });
+  // What is stored is read in the files of SQLite; the payloads are the same on both stacks.
+  if (stack.isFirst)
+    it('stores nothing that opens anything', async () => {
+      const browser = await app.signedIn('eve@example.com');
+      const { tokens, code } = await gainAccess(app, browser);
+      const files = await readdir(app.dataDir, { recursive: true, withFileTypes: true });
+      const stored = await Promise.all(
+        files.filter((one) => one.isFile()).map((one) => readFile(path.join(one.parentPath, one.name), 'latin1')),
+      );
+      const all = stored.join('\n');
+      expect(all).to.contain('AccessToken').and.to.contain('Shipyard agent');
+      for (const secret of [tokens.access_token, tokens.refresh_token, code]) {
+        expect(all.includes(secret)).to.equal(false);
+        expect(all.includes(secret.slice(4, 30))).to.equal(false);
+      }
+    });
 
   it('ends a connection when a code or a refresh token is used twice, also at the same moment', async () => {
     const browser = await app.signedIn('mallory@example.com');
