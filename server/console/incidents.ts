@@ -25,6 +25,9 @@ const PATH = '/admin/incidents';
 const MAX_TITLE = 200;
 const MAX_WORDS = 2_000;
 
+/** As it is written. A browser writes its own field of a time in its language, not in that of the page. */
+const EXAMPLE_TIME = '2026-12-24 08:00';
+
 export function incidentPages(services: ConsoleServices): Route[] {
   const { state, clock } = services;
   const show = (call: ConsoleCall) => incidentsPage(services, call);
@@ -51,8 +54,8 @@ export function incidentPages(services: ConsoleServices): Route[] {
       async run({ field, by: { actor } }) {
         const [title, message, starts] = [field('title'), field('message').slice(0, MAX_WORDS), field('starts')];
         if (title === '' || title.length > MAX_TITLE) throw invalid('title', `1 to ${MAX_TITLE} characters`);
-        const startedAt = starts === '' ? clock.now() : parseIsoTime(`${starts}:00Z`);
-        if (startedAt === undefined) throw invalid('starts', 'a time such as 2026-12-24T08:00');
+        const startedAt = starts === '' ? clock.now() : parseIsoTime(`${starts.replace(' ', 'T')}:00Z`);
+        if (startedAt === undefined) throw invalid('starts', `a time such as ${EXAMPLE_TIME}`);
         const kind = choiceOf(field('kind'), INCIDENT_KINDS) ?? 'degraded';
         await state.incidents.add({ title, kind, message: message === '' ? null : message, startedAt, actor });
         return '/incidents?done=incident';
@@ -86,7 +89,7 @@ async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Prom
   const { items, next } = await listIncidents(services, rangeOf(call));
   const kinds = INCIDENT_KINDS.map((value) => ({ value, label: status.incidentKinds[value] }));
   const fields = html`${textField({ name: 'title', label: t.what, isRequired: true, maxLength: MAX_TITLE, value: field('title') })}
-<div class="form-row">${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field('kind') || 'degraded' })}${textField({ name: 'starts', label: t.starts, type: 'datetime-local', hint: t.startsHint, value: field('starts') })}</div>
+<div class="form-row">${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field('kind') || 'degraded' })}${textField({ name: 'starts', label: t.starts, hint: t.startsHint, placeholder: EXAMPLE_TIME, value: field('starts') })}</div>
 <div class="field"><label for="message">${t.message}</label><textarea class="input" id="message" name="message" maxlength="${MAX_WORDS}">${field('message')}</textarea></div>
 `;
   return {

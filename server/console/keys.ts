@@ -27,8 +27,8 @@ import {
 } from '../keys/index.js';
 import {
   copyButton,
-  costOf,
   dataTable,
+  dayField,
   filterCard,
   type Html,
   html,
@@ -36,6 +36,7 @@ import {
   lastDay,
   linkTo,
   planName,
+  spentOf,
 } from '../site/index.js';
 import {
   type ConsoleCall,
@@ -261,6 +262,8 @@ ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
   };
 }
 
+const EXAMPLE_DAY = '2030-12-31';
+
 /** Fields of the limits, as they are, or as they were sent. */
 function limitFields({ locale, field, fields, problem }: ConsoleCall, groups: readonly string[], key?: WholeKey): Html {
   const t = locale.texts.console.keys;
@@ -274,7 +277,7 @@ function limitFields({ locale, field, fields, problem }: ConsoleCall, groups: re
   const budgets = (key?.budgets ?? []).filter(({ scope }) => scope === 'key').map(budgetText);
   return html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 100, value: fieldOf('name', record?.name ?? '') })}${textField({ name: 'group', id: 'key-group', label: t.group, maxLength: 64, suggestions: groups, value: fieldOf('group', record?.groupName ?? '') })}</div>
 ${hasLimits && html`<fieldset class="field"><legend>${t.grants}</legend><div class="checks">${OPERATOR_KEY_GRANTS.map((grant) => html`<label class="check"><input type="checkbox" name="grant_${grant}" value="on"${granted(grant) && html` checked`}> <span>${t.grantNames[grant]}</span></label>`)}</div></fieldset>`}
-<div class="form-row">${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}${textField({ name: 'expires', label: t.expires, type: 'date', hint: t.expiresHint, value: fieldOf('expires', expires) })}</div>
+<div class="form-row">${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}${dayField(t.expires, { id: 'expires', name: 'expires', value: fieldOf('expires', expires), example: EXAMPLE_DAY, describedBy: 'expires-hint' }, locale, html`<span class="hint" id="expires-hint">${t.expiresHint}</span>`)}</div>
 ${textField({ name: 'budgets', label: t.budgets, hint: t.budgetsHint, placeholder: '50 USD/month, 2M tokens/day', value: fieldOf('budgets', budgets.join(', ')) })}`;
 }
 
@@ -296,6 +299,7 @@ async function keyPage(
     ...(whole.budget ? [{ title: own.budgets.scopes.plan, budget: whole.budget }] : []),
     ...whole.budgets.map((budget) => ({ title: own.budgets.scopes[budget.scope as 'key'], budget })),
   ];
+  const spent = spentOf(today, currency, locale);
   return {
     title: record.name,
     current: 'keys',
@@ -333,7 +337,7 @@ ${renderActions(
 ${section(
   'usage',
   own.overview.today,
-  html`<dl class="totals"><div><dt>${usage.requests}</dt><dd>${shortCount(today.requests)}</dd></div><div><dt>${usage.failed}</dt><dd>${shortCount(today.failed)}</dd></div><div><dt>${usage.tokens}</dt><dd>${shortCount(today.inputTokens + today.outputTokens)}</dd></div>${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}</dl>
+  html`<dl class="totals"><div><dt>${usage.requests}</dt><dd>${shortCount(today.requests)}</dd></div><div><dt>${usage.failed}</dt><dd>${shortCount(today.failed)}</dd></div><div><dt>${usage.tokens}</dt><dd>${shortCount(today.inputTokens + today.outputTokens)}</dd></div>${spent !== undefined && html`<div><dt>${usage.spent}</dt><dd>${spent}</dd></div>`}</dl>
 ${budgets.length > 0 && html`<h3>${t.budgets}</h3>${budgets.map(({ title, budget }) => html`<div class="stack-small"><strong class="small">${title}</strong>${renderBudget(budget, locale)}</div>`)}`}`,
 )}
 ${section('history', own.history.title, await history(services, audit, locale))}`,

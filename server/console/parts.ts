@@ -76,7 +76,7 @@ export interface TextField {
   placeholder?: string;
   isRequired?: boolean;
   maxLength?: number;
-  type?: 'text' | 'number' | 'date' | 'datetime-local';
+  type?: 'text' | 'number';
   suggestions?: readonly string[];
 }
 

@@ -10,13 +10,13 @@ import type { Route } from '../http/index.js';
 import { maskedKey } from '../keys/index.js';
 import {
   type Column,
-  dataTable,
   filterCard,
   type Html,
   html,
   type Locale,
-  outcomeChoices,
-  requestColumns,
+  outcomeTabs,
+  requestDetails,
+  requestTable,
 } from '../site/index.js';
 import { REQUEST_OUTCOMES, readRangeQuery, type UsageEntry } from '../usage/index.js';
 import {
@@ -102,19 +102,19 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
     cell: (row) =>
       html`${ownerLink(row.accountId, owners)}<br><a class="small" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
   };
+  const rows = { path: PATH, query, currency: services.prices?.currency, owner };
+  const { requestId } = filter;
   return {
     title: t.requests.title,
     current: 'requests',
     lead: t.requests.lead,
-    content: html`${renderFilters(filter, dayOf(now), locale)}
-<section class="card stack"><h2 id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
-${dataTable<UsageEntry>({
-  label: t.requests.title,
-  isStacked: true,
-  rows: items,
-  empty: { title: usage.list.none, words: t.requests.none },
-  columns: requestColumns({ path: PATH, query, currency: services.prices?.currency, owner }, locale),
-})}
+    content:
+      requestId !== undefined && items.length > 0
+        ? requestDetails({ ...rows, rows: items }, locale)
+        : html`${renderFilters(filter, dayOf(now), locale)}
+<section class="card stack"><h2 class="visually-hidden" id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
+${outcomeTabs(rows, locale)}
+${requestTable({ ...rows, label: t.requests.title, rows: items, empty: { title: usage.list.none, words: t.requests.none } }, locale)}
 ${pagesOf(call, { path: PATH, filters: query, ...(next && { next }) })}
 </section>`,
   };
@@ -128,17 +128,9 @@ function renderFilters(filter: Filter, today: string, locale: Locale): Html {
       path: PATH,
       label: own.requests.title,
       reset: PATH,
+      days: { range: days, today },
+      hidden: { outcome },
       fields: [
-        { kind: 'day', name: 'from', label: t.from, value: days.from, max: today },
-        { kind: 'day', name: 'to', label: t.to, value: days.to, max: today },
-        {
-          kind: 'choice',
-          name: 'outcome',
-          label: t.list.result,
-          value: outcome,
-          all: t.all,
-          choices: outcomeChoices(locale),
-        },
         { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'upstream_timeout' },
         { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
         { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },

@@ -26,6 +26,7 @@ import {
   groupUsage,
   LOG_DAYS,
   platformsOf,
+  type RequestFilter,
   type RequestLog,
   readCursor,
   readDimension,
@@ -35,6 +36,7 @@ import {
   sendCsv,
   sendRequestsCsv,
   type UsageLog,
+  type UsageTotal,
 } from '../usage/index.js';
 import { loadKeys } from './keys-view.js';
 import { OWN_PAGE_ROUTE } from './page.js';
@@ -232,6 +234,7 @@ class AccountPages {
     const page = requestsPage(
       {
         ...{ filter, rows, retentionDays, inputDays },
+        counts: countsOf(filter, totals),
         inputsChanged: inputs !== undefined,
         today: dayOf(clock.now()),
         keys: keys.map(({ id, name }) => ({ value: id, label: name })),
@@ -290,6 +293,13 @@ class AccountPages {
     await requestLog.inputs.setDays(accountId, readInputDays(days));
     seeOther(context, `${site().url}/requests?inputs=changed#inputs`);
   }
+}
+
+/** How many requests the tabs lead to; undefined if sums know nothing of a filter. */
+function countsOf({ key, model, route, errorCode, requestId }: RequestFilter, totals: readonly UsageTotal[]) {
+  if (errorCode !== undefined || requestId !== undefined) return undefined;
+  const { requests, failed, refused } = addUp(filterTotals(totals, { key, model, route }));
+  return { all: requests + refused, failed, refused };
 }
 
 /** Values of a column, in alphabetical order. */

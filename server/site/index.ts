@@ -5,9 +5,10 @@
 
 export { type Brand, BrandError, loadBrand } from './brand.js';
 export { barChart, type ChartBar } from './components/chart.js';
+export { dayField } from './components/day-input.js';
 export { type Choice, type FilterField, filterCard, linkRow, linkTo } from './components/filters.js';
 export { isolated, keyBadge, keyEnd, lastDay } from './components/keys.js';
-export { outcomeChoices, requestColumns } from './components/request-rows.js';
+export { outcomeTabs, requestDetails, requestTable } from './components/request-rows.js';
 export { type Column, dataTable, pager } from './components/table.js';
 export { documentationRoutes } from './docs/routes.js';
 export { renderFailure } from './failure.js';
@@ -26,5 +27,5 @@ export {
   type Tone,
 } from './page.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';
-export { costOf, labelOf, orderBadge, planName } from './views.js';
+export { costOf, labelOf, orderBadge, planName, spentOf } from './views.js';
 export { sendTo, type Visit } from './visit.js';

@@ -15,7 +15,7 @@ import type { LimitChoices } from './components/key-limits.js';
 import type { ChangedKey } from './components/keys.js';
 import type { Locale } from './language/index.js';
 import type { KeyDetails, KeysView } from './pages/keys.js';
-import { costOf, planName } from './views.js';
+import { planName, spentOf } from './views.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHOWN_DAYS = 30;
@@ -68,7 +68,7 @@ function describe(
     ...(planRpm !== undefined && { planRpm }),
     state: keyState(record, now),
     models: effectiveModels(record),
-    used: { requests, failed, ...(currency !== undefined && requests > 0 && { cost: costOf(used, locale) }) },
+    used: { requests, failed, spent: spentOf(used, currency, locale) },
   };
 }
 

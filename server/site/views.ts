@@ -62,7 +62,7 @@ export async function loadDashboard(
     plan: describePlan(account, budget, { catalogue, locale }),
     rateLimits: describeRateLimits(keys, locale),
     usage: eachDay(range, totals),
-    ...(currency !== undefined && { costs: describeCosts(totals, currency, locale) }),
+    costs: describeCosts(totals, currency, locale),
     jobs,
     balance,
     orders: describeOrders(orders, { catalogue, locale }),
@@ -142,17 +142,33 @@ function describeRateLimits(keys: readonly OverviewKey[], { texts }: Locale): Da
   return families.length > 0 ? { keyName: newest.record.name, families } : null;
 }
 
-/** Costs as text; `-` where no request had a price. */
+/** Costs as text, below each other; `–` where no request had a price. */
 export function costOf({ requests, priced, cost }: UsageCounts, locale: Pick<Locale, 'cost'>): string {
-  return requests > 0 && priced === 0 ? '-' : locale.cost(cost);
+  return requests > 0 && priced === 0 ? '–' : locale.cost(cost, 6, 4);
+}
+
+/** What was spent as text: `€3.87`; undefined where no request had a price, since 0 would be wrong. */
+export function spentOf(
+  { requests, priced, cost }: UsageCounts,
+  currency: string | undefined,
+  { smallMoney }: Pick<Locale, 'smallMoney'>,
+): string | undefined {
+  if (currency === undefined || (requests > 0 && priced === 0)) return undefined;
+  return smallMoney(cost, currency, Math.abs(cost) < MICROS ? 4 : 2);
 }
 
 /** By day, and of all days. */
-function describeCosts(totals: readonly UsageTotal[], currency: string, locale: Locale): CostsView {
+function describeCosts(
+  totals: readonly UsageTotal[],
+  currency: string | undefined,
+  locale: Locale,
+): CostsView | undefined {
+  const total = spentOf(addUp(totals), currency, locale);
+  if (total === undefined || currency === undefined) return undefined;
   const days = Map.groupBy(totals, ({ day }) => day);
   return {
     currency,
-    total: costOf(addUp(totals), locale),
+    total,
     days: new Map(Array.from(days, ([day, ofDay]) => [day, costOf(addUp(ofDay), locale)])),
   };
 }

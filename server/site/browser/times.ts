@@ -27,6 +27,7 @@ export function showLocalTimes(root: Document): void {
   const clocks: Readonly<Record<string, Intl.DateTimeFormat>> = {
     minute: new Intl.DateTimeFormat(DATES, CLOCK),
     second: new Intl.DateTimeFormat(DATES, { ...CLOCK, second: '2-digit' }),
+    clock: new Intl.DateTimeFormat(DATES, { ...CLOCK, second: '2-digit' }),
   };
   const whole = new Intl.DateTimeFormat(isVietnamese ? 'vi-VN' : DATES, {
     ...{ day: 'numeric', month: isVietnamese ? 'numeric' : 'short', year: 'numeric' },
@@ -38,6 +39,9 @@ export function showLocalTimes(root: Document): void {
     if (Number.isNaN(at.getTime())) continue;
     time.title = whole.format(at);
     const clock = clocks[time.dataset.time ?? ''];
-    if (clock && at.getTimezoneOffset() !== 0) time.textContent = `${day.format(at)}, ${clock.format(at)}`;
+    if (!clock || at.getTimezoneOffset() === 0) continue;
+    // Its title has the day by UTC, which may be another one here.
+    const isOfTitle = time.dataset.time === 'clock' && at.getDate() === at.getUTCDate();
+    time.textContent = isOfTitle ? clock.format(at) : `${day.format(at)}, ${clock.format(at)}`;
   }
 }

@@ -1,11 +1,14 @@
 /*
  * Filters of a page: a form that works without scripts, since it sends its fields as the query of the same page. Fields
- * that are empty do not limit. On a phone the form is folded, as it would fill the screen, and its line names the values that limit.
- * Links with other fields keep the rest, and links to a range of days set both ends.
+ * that are empty do not limit. On a phone the form is folded, as it would fill the screen, and its line names the values
+ * that limit. Links with other fields keep the rest. Days are chosen by links for the usual spans; others are written as
+ * text in one form for all languages, since a browser writes its own date fields in its language, not in that of the page.
  */
 
+import type { DayRange } from '../../usage/index.js';
 import type { Locale } from '../language/index.js';
 import { type Html, html } from '../page.js';
+import { dayField } from './day-input.js';
 
 export interface Choice {
   value: string;
@@ -13,7 +16,6 @@ export interface Choice {
 }
 
 export type FilterField = { name: string; label: string; value: string | undefined } & (
-  | { kind: 'day'; max?: string }
   | { kind: 'text'; placeholder?: string; suggestions?: readonly string[] }
   | { kind: 'choice'; all: string; choices: readonly Choice[] }
 );
@@ -23,6 +25,8 @@ export interface FilterView {
   path: string;
   /** For screen readers. */
   label: string;
+  /** The days that are shown. Default: the page has none. */
+  days?: DaysView;
   fields: readonly FilterField[];
   /** Fields of the query that stay as they are. Default: none. */
   hidden?: Readonly<Record<string, string | undefined>>;
@@ -30,30 +34,70 @@ export interface FilterView {
   reset?: string | undefined;
 }
 
-export function filterForm(
-  { path, label, fields, hidden = {}, reset }: FilterView,
-  { texts: { words: t } }: Locale,
-): Html {
+export interface DaysView {
+  range: DayRange;
+  /** By UTC. */
+  today: string;
+  /** Spans besides today, 7 and 30 days, and this month. Default: none. */
+  longer?: readonly number[];
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const SPANS = [7, 30] as const;
+
+/** Links to the usual spans; everything else stays as it is. */
+function spanLinks({ path, days, fields, hidden = {} }: FilterView & { days: DaysView }, { texts }: Locale): Html {
+  const { range, today, longer = [] } = days;
+  const t = texts.words.spans;
+  const lastDays = (count: number) => ({
+    label: texts.words.days(count),
+    from: new Date(Date.parse(today) - (count - 1) * DAY_MS).toISOString().slice(0, 10),
+  });
+  const spans = [
+    { label: t.today, from: today },
+    ...SPANS.map(lastDays),
+    { label: t.month, from: `${today.slice(0, 7)}-01` },
+    ...longer.map(lastDays),
+  ];
+  const query = { ...hidden, ...Object.fromEntries(fields.map(({ name, value }) => [name, value])) };
+  const current = range.to === today ? spans.findIndex(({ from }) => from === range.from) : -1;
+  return linkRow(
+    t.days,
+    spans.map(({ label, from }, index) => ({
+      label,
+      href: linkTo(path, { from, to: today, ...query }),
+      isCurrent: index === current,
+    })),
+  );
+}
+
+function renderDay(name: keyof DayRange, { range, today }: DaysView, locale: Locale): Html {
+  const input = { id: `filter-${name}`, name, value: range[name], example: today };
+  return dayField(locale.texts.words.spans[name], input, locale);
+}
+
+export function filterForm(view: FilterView, locale: Locale): Html {
+  const { path, label, days, fields, hidden = {}, reset } = view;
+  const { words: t } = locale.texts;
   const chosen = fields.flatMap(chosenLabel);
-  return html`<details class="fold filters-fold"><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
+  return html`${days && spanLinks({ ...view, days }, locale)}<details class="fold filters-fold"><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
-${fields.map(renderField)}
+${days && html`${renderDay('from', days, locale)}${renderDay('to', days, locale)}`}${fields.map(renderField)}
 <div class="filters-end"><button class="button button-quiet">${t.show}</button>
 ${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t.reset}</a>`}</div>
 </form></details>`;
 }
 
-/** Days are left out: they always limit. */
 function chosenLabel(field: FilterField): string[] {
   const { kind, value } = field;
-  if (kind === 'day' || value === undefined || value === '') return [];
+  if (value === undefined || value === '') return [];
   if (kind === 'text') return [value];
   return [field.choices.find((choice) => choice.value === value)?.label ?? value];
 }
 
 /** A card with nothing but the form. */
 export function filterCard(view: FilterView, locale: Locale): Html {
-  return html`<section class="card" aria-label="${locale.texts.words.filters}">${filterForm(view, locale)}</section>`;
+  return html`<section class="card filter-card" aria-label="${locale.texts.words.filters}">${filterForm(view, locale)}</section>`;
 }
 
 function renderField(field: FilterField): Html {
@@ -63,10 +107,6 @@ function renderField(field: FilterField): Html {
 
 function renderInput(field: FilterField, id: string): Html {
   const { name, value = '' } = field;
-  if (field.kind === 'day') {
-    const max = field.max !== undefined && html` max="${field.max}"`;
-    return html`<input class="input" type="date" id="${id}" name="${name}" value="${value}"${max}>`;
-  }
   if (field.kind === 'choice') {
     const { all, choices } = field;
     // A value that is no longer offered still filters, so it is shown.
@@ -100,6 +140,8 @@ export function linkTo(path: string, query: Readonly<Record<string, string | und
 
 export interface LinkRow {
   label: string;
+  /** How many there are, written. Default: it is not said. */
+  count?: string | undefined;
   href: string;
   isCurrent: boolean;
 }
@@ -107,7 +149,8 @@ export interface LinkRow {
 /** Links of which one is where the page is: parts of the account, days, or dimensions. */
 export function linkRow(label: string, links: readonly LinkRow[]): Html {
   return html`<nav class="link-row" aria-label="${label}"><ul>${links.map(
-    (link) => html`<li><a href="${link.href}"${link.isCurrent && html` aria-current="true"`}>${link.label}</a></li>`,
+    (link) =>
+      html`<li><a href="${link.href}"${link.isCurrent && html` aria-current="true"`}>${link.label}${link.count !== undefined && html` <span class="count">${link.count}</span>`}</a></li>`,
   )}</ul></nav>`;
 }
 

@@ -9,6 +9,7 @@ import { dayOf } from '../../format/index.js';
 import type { ApiKeyRecord, KeyGrant } from '../../keys/index.js';
 import type { Locale } from '../language/index.js';
 import { type Html, html } from '../page.js';
+import { dayField } from './day-input.js';
 
 /** What a key may be limited to. */
 export interface LimitChoices {
@@ -39,7 +40,6 @@ export function limitFields(choices: LimitChoices, locale: Locale, key?: Limited
   const id = key?.id ?? 'new';
   const lastDay = planEnd === null ? undefined : lastWholeDay(planEnd);
   const ends = own?.expiresAt === undefined ? '' : earlierOf(lastWholeDay(own.expiresAt + 1), lastDay);
-  const first = ends !== '' && ends < today ? ends : today;
   return html`<div class="stack key-limits">
 ${checks({ name: 'grants', legend: t.grants, choices: grants.map((grant) => ({ value: grant, label: texts.keys.grants[grant] })), chosen: own?.grants, hint: t.allHint })}
 ${models.length > 1 && checks({ name: 'models', legend: t.models, choices: models.map((model) => ({ value: model, label: model })), chosen: own?.models, hint: t.allHint, ticks: t })}
@@ -47,9 +47,12 @@ ${models.length > 1 && checks({ name: 'models', legend: t.models, choices: model
 <div class="field"><label for="rpm-${id}">${t.rpm}</label>
 <input class="input" id="rpm-${id}" name="rpm" type="number" inputmode="numeric" min="1" step="1"${rpm !== null && html` max="${rpm}" placeholder="${count(rpm)}"`} value="${own?.rpm === undefined ? '' : Math.min(own.rpm, rpm ?? own.rpm)}" aria-describedby="rpm-hint-${id}">
 <span class="hint" id="rpm-hint-${id}">${rpm === null ? t.rpmUnlimited : t.rpmHint(count(rpm))}</span></div>
-<div class="field"><label for="expires-${id}">${t.expires}</label>
-<input class="input" id="expires-${id}" name="expiresAt" type="date" min="${first}"${lastDay !== undefined && lastDay >= first && html` max="${lastDay}"`} value="${ends}" aria-describedby="expires-hint-${id}">
-<span class="hint" id="expires-hint-${id}">${t.expiresHint}${planEnd !== null && html` ${t.expiresBy(day(planEnd))}`}</span></div>
+${dayField(
+  t.expires,
+  { id: `expires-${id}`, name: 'expiresAt', value: ends, example: lastDay ?? today, describedBy: `expires-hint-${id}` },
+  locale,
+  html`<span class="hint" id="expires-hint-${id}">${t.expiresHint}${planEnd !== null && html` ${t.expiresBy(day(planEnd))}`}</span>`,
+)}
 </div>
 <fieldset class="field" aria-describedby="budgets-hint-${id}"><legend>${t.budget}</legend>
 ${budgetLines(choices, locale, { id, budgets: key?.budgets ?? [] })}

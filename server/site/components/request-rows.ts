@@ -1,19 +1,14 @@
 /*
- * Cells of tables of single requests, for the user's page and the console: when and which request, how it ended and what
- * its code means, route and model, duration, tokens and cost.
+ * Single requests, for the user's page and the console: tabs by how they ended, rows below the title of their day, and the
+ * whole of one request. A row says when, how it ended and what its code means, route and model, duration, tokens and cost;
+ * it leads to the whole, which has the id too.
  */
 
-import {
-  outcomeOf,
-  REQUEST_OUTCOMES,
-  type RequestOutcome,
-  shownRequestId,
-  type UsageEntry,
-} from '../../usage/index.js';
+import { outcomeOf, type RequestOutcome, shownRequestId, type UsageEntry } from '../../usage/index.js';
 import type { Locale } from '../language/index.js';
-import { badge, type Html, html, type Tone } from '../page.js';
-import { type Choice, linkTo } from './filters.js';
-import type { Column } from './table.js';
+import { badge, copyButton, type Html, type HtmlValue, html, type Tone } from '../page.js';
+import { linkRow, linkTo } from './filters.js';
+import { type Column, dataTable, type TableView } from './table.js';
 
 /** Characters of an input that are shown at once. */
 const SHORT_INPUT = 120;
@@ -21,7 +16,7 @@ const SHORT_INPUT = 120;
 const TONES: Readonly<Record<RequestOutcome, Tone>> = { succeeded: 'good', failed: 'bad', refused: 'warn' };
 
 export interface RequestRowsView {
-  /** Path of the page. An error code leads to it, with the other filters as they are. */
+  /** Path of the page. A row leads to it with the id of its request. */
   path: string;
   /** Filters of the address, by the names of its query. */
   query: Readonly<Record<string, string | undefined>>;
@@ -33,28 +28,63 @@ export interface RequestRowsView {
   hasInputs?: boolean;
 }
 
-/** Outcomes to choose from in a filter. */
-export function outcomeChoices({ texts }: Locale): Choice[] {
-  return REQUEST_OUTCOMES.map((value) => ({ value, label: texts.words.outcomes[value] }));
+/** Tabs of a list: all, failed and refused requests. @param counts Of each, if they are known. */
+export function outcomeTabs(
+  { path, query }: Pick<RequestRowsView, 'path' | 'query'>,
+  locale: Locale,
+  counts?: Readonly<Record<'all' | 'failed' | 'refused', number>>,
+): Html {
+  const { usage: t, words } = locale.texts;
+  const tab = (outcome: RequestOutcome | undefined, label: string) => ({
+    label,
+    count: counts && outcome !== 'succeeded' ? locale.count(counts[outcome ?? 'all']) : undefined,
+    href: linkTo(path, { ...query, outcome }),
+    isCurrent: query.outcome === outcome,
+  });
+  const { succeeded, failed, refused } = words.outcomes;
+  return linkRow(t.list.result, [
+    tab(undefined, t.all),
+    ...(query.outcome === 'succeeded' ? [tab('succeeded', succeeded)] : []),
+    tab('failed', failed),
+    tab('refused', refused),
+  ]);
 }
 
-export function requestColumns(view: RequestRowsView, locale: Locale): readonly Column<UsageEntry>[] {
+/** Rows below the titles of their days. */
+export function requestTable(
+  view: RequestRowsView & Pick<TableView<UsageEntry>, 'label' | 'rows' | 'empty'>,
+  locale: Locale,
+): Html {
+  const { label, rows, empty } = view;
+  const groupOf = ({ at }: UsageEntry) => locale.longDay(at);
+  return dataTable<UsageEntry>({ label, rows, empty, isStacked: true, groupOf, columns: requestColumns(view, locale) });
+}
+
+function requestColumns(
+  view: RequestRowsView & { rows: readonly UsageEntry[] },
+  locale: Locale,
+): readonly Column<UsageEntry>[] {
   const { usage: t } = locale.texts;
-  const { currency, owner, hasInputs = false } = view;
+  const { path, query, owner, hasInputs = false } = view;
+  const { from, to } = query;
+  // A column without any value would say nothing.
+  const isAsked = hasInputs && view.rows.some(({ input }) => typeof input === 'string');
+  const currency = view.rows.some(({ cost }) => cost !== null) ? view.currency : undefined;
+  const wholeOf = (row: UsageEntry) => linkTo(path, { from, to, request_id: shownRequestId(row) });
   return [
     {
       head: t.list.time,
-      cell: (row) => html`${locale.second(row.at)}<br><code class="small muted whole-id">${shownRequestId(row)}</code>`,
+      cell: (row) => html`<a class="row-link figures" href="${wholeOf(row)}">${locale.clock(row.at)}</a>`,
     },
-    { head: t.list.result, inCard: 'end', cell: (row) => renderResult(row, view, locale) },
+    { head: t.list.result, inCard: 'end', cell: (row) => renderResult(row, locale) },
     {
       head: t.list.routeAndModel,
       inCard: 'line',
       cell: ({ route, model }) =>
         html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
     },
-    ...(hasInputs
-      ? [{ head: t.inputs.column, inCard: 'line' as const, cell: (row: UsageEntry) => renderInput(row, locale) }]
+    ...(isAsked
+      ? [{ head: t.inputs.column, inCard: 'line' as const, cell: (row: UsageEntry) => renderInput(row) }]
       : []),
     owner,
     { head: t.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
@@ -65,30 +95,76 @@ export function requestColumns(view: RequestRowsView, locale: Locale): readonly 
           {
             head: t.cost(currency),
             isNumber: true,
-            cell: ({ cost }: UsageEntry) => (cost === null ? '–' : locale.cost(cost)),
+            cell: ({ cost }: UsageEntry) => (cost === null ? '–' : locale.cost(cost, 6, 4)),
           },
         ]),
   ];
 }
 
-function renderResult(row: UsageEntry, { path, query }: RequestRowsView, { texts }: Locale): Html {
-  const { status, errorCode } = row;
+function resultBadge(row: UsageEntry, { texts: { words } }: Locale): Html {
   const outcome = outcomeOf(row);
-  const { meaningOf } = texts.errors;
-  const isFailed = errorCode === null && status >= 400;
-  const code =
-    errorCode !== null &&
-    html`<span class="detail small"><a href="${linkTo(path, { ...query, code: errorCode })}"><code>${errorCode}</code></a> <span class="muted">${meaningOf(errorCode)}</span></span>`;
-  const result =
-    errorCode === 'cancelled' ? badge(texts.words.cancelled) : badge(texts.words.outcomes[outcome], TONES[outcome]);
-  return html`<span class="figures">${result} ${status}</span>${code}${isFailed && html`<span class="detail small muted">${meaningOf('')}</span>`}`;
+  return row.errorCode === 'cancelled' ? badge(words.cancelled) : badge(words.outcomes[outcome], TONES[outcome]);
 }
 
-/** A long one is folded. Its direction is its own. */
-function renderInput({ input }: UsageEntry, { texts: { usage: t } }: Locale): Html | string {
+/** What went wrong in words; undefined of a request that succeeded. */
+function meaningOf({ status, errorCode }: UsageEntry, { texts: { errors } }: Locale): string | undefined {
+  return errorCode === null && status < 400 ? undefined : errors.meaningOf(errorCode ?? '');
+}
+
+function renderResult(row: UsageEntry, locale: Locale): Html {
+  const { status, errorCode } = row;
+  const meaning = meaningOf(row, locale);
+  return html`<span class="figures">${resultBadge(row, locale)} ${status}</span>${
+    meaning !== undefined &&
+    html`<span class="detail small">${errorCode !== null && html`<code>${errorCode}</code> `}<span class="muted">${meaning}</span></span>`
+  }`;
+}
+
+/** The whole of one request: each of its rows as a card. */
+export function requestDetails(view: RequestRowsView & { rows: readonly UsageEntry[] }, locale: Locale): Html {
+  const { rows, path } = view;
+  return html`<p><a href="${path}">← ${locale.texts.usage.list.allRequests}</a></p>${rows.map((row, index) => renderDetail(row, index, view, locale))}`;
+}
+
+function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, locale: Locale): Html {
+  const { usage: t } = locale.texts;
+  const { route, model, status, errorCode, latencyMs, inputTokens, outputTokens, cost, input } = row;
+  const { path, query, currency, owner } = view;
+  const { from, to } = query;
+  const meaning = meaningOf(row, locale);
+  const id = `request-${index}`;
+  const facts: [string, HtmlValue][] = [
+    [t.list.time, locale.moment(row.at)],
+    [owner.head, owner.cell(row)],
+    [t.modelOrPlatform, model === '' ? '–' : html`<bdi>${model}</bdi>`],
+    [t.list.duration, duration(latencyMs, locale)],
+    ...(inputTokens === null && outputTokens === null
+      ? []
+      : ([
+          [t.tokensIn, locale.count(inputTokens ?? 0)],
+          [t.tokensOut, locale.count(outputTokens ?? 0)],
+        ] satisfies [string, HtmlValue][])),
+    ...(currency === undefined
+      ? []
+      : ([[t.cost(currency), cost === null ? t.list.noPrice : locale.cost(cost)]] satisfies [string, HtmlValue][])),
+  ];
+  return html`<section class="card stack request-detail" aria-labelledby="${id}-title">
+<div class="row row-apart"><h2 id="${id}-title"><code>${route}</code></h2><span class="figures">${resultBadge(row, locale)} ${status}</span></div>
+${
+  meaning !== undefined &&
+  html`<p class="notice${outcomeOf(row) === 'failed' && errorCode !== 'cancelled' && html` notice-bad`}">${errorCode !== null && html`<code>${errorCode}</code> `}${meaning}${errorCode !== null && html` <a href="${linkTo(path, { from, to, code: errorCode })}">${t.list.sameCode}</a>`}</p>`
+}
+<dl class="key-facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+<div><span class="small muted">${t.list.requestId}</span><div class="row"><code class="whole-id" id="${id}">${shownRequestId(row)}</code>${copyButton(id, t.list.requestId, locale)}</div></div>
+${typeof input === 'string' && html`<div><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
+</section>`;
+}
+
+/** Its beginning: the whole is with the request. Its direction is its own. */
+function renderInput({ input }: UsageEntry): Html | string {
   if (input === undefined || input === null) return '–';
-  if (input.length <= SHORT_INPUT) return html`<p class="asked small" dir="auto">${input}</p>`;
-  return html`<details class="asked small"><summary dir="auto" title="${t.inputs.whole}">${`${input.slice(0, SHORT_INPUT).toWellFormed()}…`}</summary><p dir="auto">${input}</p></details>`;
+  const text = input.length <= SHORT_INPUT ? input : `${input.slice(0, SHORT_INPUT).toWellFormed()}…`;
+  return html`<p class="asked small" dir="auto">${text}</p>`;
 }
 
 function duration(ms: number, { texts, count }: Locale): string {

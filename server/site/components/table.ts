@@ -2,7 +2,7 @@
  * A table of rows and columns. It scrolls sideways if it is wide. On a phone a table of kind `stacked` shows each row as a
  * card: the first cell with the state at its end, below it the other cells with their names as a running text. Cells
  * without a value are left out there. Roles are stated, since browsers drop those of a table that is laid out otherwise.
- * A pager leads to older rows and back to the newest.
+ * A link of class `row-link` in the first cell makes the whole row lead there. A pager leads to older rows and back to the newest.
  */
 
 import type { Locale } from '../language/index.js';
@@ -28,18 +28,25 @@ export interface TableView<Row> {
   rows: readonly Row[];
   /** Whether rows are lists on a phone. Default: the table scrolls. */
   isStacked?: boolean;
+  /** Title above the first of the rows that follow each other and have the same. Default: there are none. */
+  groupOf?(row: Row): string;
   /** What is shown without rows. */
   empty: { title: string; words: Html | string };
 }
 
-export function dataTable<Row>({ label, columns, rows, isStacked = false, empty }: TableView<Row>): Html {
+export function dataTable<Row>({ label, columns, rows, isStacked = false, groupOf, empty }: TableView<Row>): Html {
   if (rows.length === 0) return emptyState(empty.title, empty.words);
   const kind = isStacked && html` table-stacked`;
   return html`<div class="table${kind}" tabindex="0" role="region" aria-label="${label}"><table role="table">
 <thead role="rowgroup"><tr role="row">${columns.map(
     ({ head, isNumber }) => html`<th scope="col" role="columnheader"${isNumber && html` class="number"`}>${head}</th>`,
   )}</tr></thead>
-<tbody role="rowgroup">${rows.map((row) => renderRow(row, columns, isStacked))}</tbody></table></div>`;
+<tbody role="rowgroup">${rows.map((row, index) => {
+    const group = groupOf?.(row);
+    const before = rows[index - 1];
+    const isFirst = group !== undefined && (before === undefined || groupOf?.(before) !== group);
+    return html`${isFirst && html`<tr class="table-group" role="row"><th scope="rowgroup" role="rowheader" colspan="${columns.length}">${group}</th></tr>`}${renderRow(row, columns, isStacked)}`;
+  })}</tbody></table></div>`;
 }
 
 function renderRow<Row>(row: Row, [first, ...others]: readonly Column<Row>[], isStacked: boolean): Html {

@@ -46,10 +46,16 @@ export interface Formats {
   dataSize(bytes: number): string;
   /** `€12.34`, `₫299,000`; in Vietnamese `299.000 ₫`. @param amount Minor units. @param currency ISO 4217. */
   money(amount: number, currency: string): string;
-  /** Costs as `1.20` with at most six digits. @param micros Millionths of the currency. @param digits Default 6. */
-  cost(micros: number, digits?: number): string;
-  /** A price of little: `$0.0025`. @param amount Millionths of the currency. @param currency ISO 4217. */
-  smallMoney(amount: number, currency: string): string;
+  /**
+   * Costs as `1.20`, with two to six digits.
+   * @param micros Millionths of the currency. @param digits At most. Default 6. @param least At least. Default 2.
+   */
+  cost(micros: number, digits?: number, least?: number): string;
+  /**
+   * A price of little: `$0.0025`.
+   * @param amount Millionths of the currency. @param currency ISO 4217. @param digits At most. Default 6.
+   */
+  smallMoney(amount: number, currency: string, digits?: number): string;
   /** `21 Nov 2026`; in Vietnamese `21/11/2026`. @param at Milliseconds since 1970. */
   day(at: number): Html;
   /** `21 Nov`; in Vietnamese `21/11`. @param at Milliseconds since 1970. */
@@ -58,6 +64,12 @@ export interface Formats {
   minute(at: number): Html;
   /** `21 Nov, 20:26:07`. @param at Milliseconds since 1970. */
   second(at: number): Html;
+  /** `21 Nov 2026, 20:26:07 UTC`. @param at Milliseconds since 1970. */
+  moment(at: number): Html;
+  /** `20:26:07`, below a title with its day. @param at Milliseconds since 1970. */
+  clock(at: number): Html;
+  /** `Saturday, 21 November 2026`, as text. @param at Milliseconds since 1970. */
+  longDay(at: number): string;
   /** `images and link data`; empty without any. */
   allOf(names: readonly string[]): string;
   /** `images or link data`; empty without any. */
@@ -69,7 +81,7 @@ export const FORMATS: Readonly<Record<LanguageCode, Formats>> = { en: createForm
 function createFormats(code: LanguageCode): Formats {
   const tags = TAGS[code];
   const intl = once(() => createIntl(tags));
-  const time = (at: number, text: string, of?: 'minute' | 'second') =>
+  const time = (at: number, text: string, of?: 'minute' | 'second' | 'clock') =>
     html`<time datetime="${new Date(at).toISOString()}"${of && html` data-time="${of}"`}>${text}</time>`;
   const count = (value: number) => intl().count.format(value);
   return {
@@ -78,16 +90,22 @@ function createFormats(code: LanguageCode): Formats {
     dataSize: (bytes) => (bytes < 1e9 ? `${count(bytes / 1e6)} MB` : `${count(bytes / 1e9)} GB`),
     money: (amount, currency) =>
       new Intl.NumberFormat(tags.numbers, { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency)),
-    cost: (micros, digits = 6) =>
-      (micros / 1_000_000).toLocaleString(tags.numbers, { minimumFractionDigits: 2, maximumFractionDigits: digits }),
-    smallMoney: (amount, currency) =>
-      new Intl.NumberFormat(tags.numbers, { style: 'currency', currency, maximumFractionDigits: 6 }).format(
+    cost: (micros, digits = 6, least = 2) =>
+      (micros / 1_000_000).toLocaleString(tags.numbers, {
+        minimumFractionDigits: least,
+        maximumFractionDigits: digits,
+      }),
+    smallMoney: (amount, currency, digits = 6) =>
+      new Intl.NumberFormat(tags.numbers, { style: 'currency', currency, maximumFractionDigits: digits }).format(
         amount / 1_000_000,
       ),
     day: (at) => time(at, intl().date.format(at)),
     shortDay: (at) => intl().shortDate.format(at),
     minute: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().minute.format(at)} UTC`, 'minute'),
     second: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().second.format(at)}`, 'second'),
+    moment: (at) => time(at, `${intl().date.format(at)}, ${intl().second.format(at)} UTC`),
+    clock: (at) => time(at, intl().second.format(at), 'clock'),
+    longDay: (at) => intl().longDate.format(at),
     allOf: (names) => intl().all.format(names),
     anyOf: (names) => intl().any.format(names),
   };
@@ -101,6 +119,13 @@ function createIntl({ numbers, lists, shortDate, date }: FormatTags) {
     short: new Intl.NumberFormat(numbers, { notation: 'compact', maximumFractionDigits: 1 }),
     shortDate: new Intl.DateTimeFormat(DATES, { ...shortDate, ...utc }),
     date: new Intl.DateTimeFormat(DATES, { ...date, ...utc }),
+    longDate: new Intl.DateTimeFormat(lists, {
+      weekday: 'long',
+      day: 'numeric',
+      month: 'long',
+      year: 'numeric',
+      ...utc,
+    }),
     minute: new Intl.DateTimeFormat(DATES, minute),
     second: new Intl.DateTimeFormat(DATES, { ...minute, second: '2-digit' }),
     all: new Intl.ListFormat(lists, { type: 'conjunction' }),

@@ -52,7 +52,7 @@ export interface DashboardView {
   /** Oldest first, one for each day. */
   usage: readonly UsageDay[];
   /** Default: there are no prices, and no costs are shown. */
-  costs?: CostsView;
+  costs?: CostsView | undefined;
   jobs: readonly JobRecord[];
   orders: OrdersView;
   /** Undefined if the account has none. */
@@ -280,16 +280,13 @@ function renderChart(days: readonly UsageDay[], locale: Locale, costs: CostsView
   const failed = days.reduce((sum, one) => sum + one.failed, 0);
   const bytes = days.reduce((sum, one) => sum + one.bytes, 0);
   return html`<dl class="totals">
+${costs && html`<div><dt>${w.spent}</dt><dd>${costs.total}</dd></div>`}
 <div><dt>${w.requests}</dt><dd>${count(total)}</dd></div>
 <div><dt>${w.failed}</dt><dd>${failed === 0 ? count(failed) : html`<a href="${failedOf(days)}">${count(failed)}<span class="visually-hidden"> ${t.showFailed}</span></a>`}</dd></div>
 <div><dt>${w.tokens}</dt><dd>${shortCount(tokens)}</dd></div>
 ${
   bytes > 0 &&
   html`<div><dt>${w.downloads}</dt><dd>${dataSize(bytes)}</dd></div>
-`
-}${
-  costs &&
-  html`<div><dt>${w.cost(costs.currency)}</dt><dd>${costs.total}</dd></div>
 `
 }</dl>
 ${barChart({
@@ -321,6 +318,6 @@ function renderTable(days: readonly UsageDay[], { texts, count }: Locale, costs:
       tokens,
       images,
     }) => html`<tr><th scope="row">${day}</th><td class="number">${count(requests)}</td>
-<td class="number">${count(failed)}</td><td class="number">${count(tokens)}</td><td class="number">${count(images)}</td>${costs && html`<td class="number">${costs.days.get(day) ?? '-'}</td>`}</tr>`,
+<td class="number">${count(failed)}</td><td class="number">${count(tokens)}</td><td class="number">${count(images)}</td>${costs && html`<td class="number">${costs.days.get(day) ?? '–'}</td>`}</tr>`,
   )}</tbody></table></div></details>`;
 }

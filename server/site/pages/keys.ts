@@ -32,7 +32,8 @@ export interface KeyDetails extends KeyView, Pick<ApiKeyRecord, 'own' | 'rpm' | 
   /** Null: all. */
   models: readonly string[] | null;
   budgets: readonly BudgetState[];
-  used: { requests: number; failed: number; cost?: string };
+  /** `spent` is money as text; undefined without prices. */
+  used: { requests: number; failed: number; spent: string | undefined };
 }
 
 export interface KeysView {
@@ -117,7 +118,7 @@ ${state === 'active' && html`<div class="key-actions key-forms needs-script">${r
 </li>`;
 }
 
-function renderFacts(key: KeyDetails, { range, choices }: KeysView, locale: Locale): Html {
+function renderFacts(key: KeyDetails, { range }: KeysView, locale: Locale): Html {
   const { texts, day, count } = locale;
   const { facts: t, grants: names } = texts.keys;
   const { id, grants, own, lastUsedAt, used, budgets } = key;
@@ -133,8 +134,9 @@ ${fact(
   t.used(range.days),
   html`${used.requests === 0 ? count(0) : html`<a href="${requests}">${count(used.requests)}</a>`}${
     used.failed > 0 && html`, <a href="${failed}">${t.failed(count(used.failed))}</a>`
-  }${used.cost !== undefined && choices.currency !== undefined && html`, ${t.cost(used.cost, choices.currency)}`}`,
+  }`,
 )}
+${used.spent !== undefined && fact(t.spent(range.days), used.spent)}
 </dl>
 ${budgets.map((budget) => renderBudget(budget, locale))}`;
 }

@@ -1,15 +1,15 @@
 /*
- * The page of single requests: what each key did, newest first, with filters, in pages. A failure has its code and what
- * the code means. It shows no answer; what was asked only if the account has turned that on here, as text. The account may
- * delete the rows; the sums of usage stay.
+ * The page of single requests: what each key did, newest first, in tabs by how they ended, with filters, in pages. With the
+ * id of a request it shows the whole of that one. A failure has its code and what the code means. It shows no answer; what
+ * was asked only if the account has turned that on here, as text. The account may delete the rows; the sums of usage stay.
  */
 
 import type { RequestFilter, UsageEntry } from '../../usage/index.js';
 import { accountPages, type Choice, filterCard, linkTo } from '../components/filters.js';
-import { outcomeChoices, requestColumns } from '../components/request-rows.js';
-import { type Column, dataTable, pager } from '../components/table.js';
+import { outcomeTabs, requestDetails, requestTable } from '../components/request-rows.js';
+import { type Column, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
-import { badge, type Html, html, type Page } from '../page.js';
+import { badge, emptyState, type Html, html, type Page } from '../page.js';
 
 export interface RequestsView {
   filter: RequestFilter;
@@ -23,6 +23,8 @@ export interface RequestsView {
   routes: readonly string[];
   currency: string | undefined;
   rows: readonly UsageEntry[];
+  /** Sums of the filters without the outcome; undefined if sums cannot be limited so. */
+  counts: Readonly<Record<'all' | 'failed' | 'refused', number>> | undefined;
   /** Cursor of the next page; undefined on the last one. */
   next: string | undefined;
   /** Whether this is the first page. */
@@ -42,11 +44,8 @@ const PATH = '/requests';
 const INPUT_DAYS = [1, 3, 7, 14, 30];
 
 export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'viewer'> {
-  const { rows, next, isFirst, deleted, filter, retentionDays, inputDays } = view;
-  const { usage } = locale.texts;
-  const t = usage.list;
-  const query = queryOf(filter);
-  const older = next === undefined ? undefined : linkTo(PATH, { ...query, after: next });
+  const { deleted, retentionDays, inputDays } = view;
+  const t = locale.texts.usage.list;
   return {
     title: t.title,
     current: '/dashboard',
@@ -54,20 +53,62 @@ export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'vi
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${inputDays === null ? t.lead(retentionDays) : t.leadWithInputs(retentionDays)}</p>${accountPages(PATH, locale)}</div>
 ${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}
-${renderFilters(view, locale)}
-<section class="card stack" aria-labelledby="list">
-<div class="row row-apart"><h2 id="list">${filter.outcome === undefined ? t.newest : t.titles[filter.outcome]}</h2><a class="button button-quiet button-small" href="${linkTo('/requests.csv', query)}" download>${usage.csv}</a></div>
-${renderRows(view, rows, locale)}
-${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
-</section>
-${renderInputs(view, locale)}
-${renderDelete(view, locale)}
+${renderList(view, locale)}
+${!isOne(view) && renderInputs(view, locale)}
+${!isOne(view) && !isUnused(view) && renderDelete(view, locale)}
 </div>`,
   };
 }
 
-function queryOf({ range, key, outcome, route, model, errorCode, requestId }: RequestFilter) {
-  return { ...range, key, outcome, route, model, code: errorCode, request_id: requestId };
+/** Whether the whole of a request is shown. */
+function isOne({ filter, rows }: RequestsView): boolean {
+  return filter.requestId !== undefined && rows.length > 0;
+}
+
+/** Whether there is no request, and nothing limits them but the days. */
+function isUnused({ rows, isFirst, filter }: RequestsView): boolean {
+  const { range: _, ...limits } = queryParts(filter);
+  return rows.length === 0 && isFirst && Object.values(limits).every((limit) => limit === undefined);
+}
+
+function renderList(view: RequestsView, locale: Locale): Html {
+  const { rows, next, isFirst, filter, retentionDays, counts } = view;
+  const { usage } = locale.texts;
+  const t = usage.list;
+  const query = queryOf(filter);
+  if (isOne(view)) {
+    return requestDetails({ ...rowsOf(view, locale), rows }, locale);
+  }
+  if (isUnused(view)) {
+    return html`<section class="card stack">${emptyState(t.first, t.firstWords(retentionDays))}
+<div class="row"><a class="button" href="/playground">${t.try}</a><a class="button button-quiet" href="/setup">${t.useKey}</a></div></section>`;
+  }
+  const older = next === undefined ? undefined : linkTo(PATH, { ...query, after: next });
+  return html`${renderFilters(view, locale)}
+<section class="card stack" aria-labelledby="list">
+<h2 class="visually-hidden" id="list">${filter.outcome === undefined ? t.newest : t.titles[filter.outcome]}</h2>
+<div class="row row-apart">${outcomeTabs({ path: PATH, query }, locale, counts)}${rows.length > 0 && html`<a class="button button-quiet button-small" href="${linkTo('/requests.csv', query)}" download>${usage.csv}</a>`}</div>
+${requestTable({ ...rowsOf(view, locale), label: t.title, rows, empty: { title: t.none, words: t.noneWords(retentionDays) } }, locale)}
+${rows.length === 0 && html`<div class="row"><a class="button button-quiet" href="${PATH}">${t.showAll}</a></div>`}
+${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
+</section>`;
+}
+
+function rowsOf({ filter, keys, currency, inputDays }: RequestsView, { texts: { usage: t } }: Locale) {
+  const owner: Column<UsageEntry> = {
+    head: t.key,
+    cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
+  };
+  return { path: PATH, query: queryOf(filter), currency, owner, hasInputs: inputDays !== null };
+}
+
+function queryParts({ range, key, outcome, route, model, errorCode, requestId }: RequestFilter) {
+  return { range, key, outcome, route, model, code: errorCode, request_id: requestId };
+}
+
+function queryOf(filter: RequestFilter) {
+  const { range, ...limits } = queryParts(filter);
+  return { ...range, ...limits };
 }
 
 function renderFilters({ filter, keys, models, routes, today }: RequestsView, locale: Locale): Html {
@@ -79,17 +120,9 @@ function renderFilters({ filter, keys, models, routes, today }: RequestsView, lo
       path: PATH,
       label: t.list.title,
       reset: PATH,
+      days: { range, today },
+      hidden: { outcome },
       fields: [
-        { kind: 'day', name: 'from', label: t.from, value: range.from, max: today },
-        { kind: 'day', name: 'to', label: t.to, value: range.to, max: today },
-        {
-          kind: 'choice',
-          name: 'outcome',
-          label: t.list.result,
-          value: outcome,
-          all: t.all,
-          choices: outcomeChoices(locale),
-        },
         { kind: 'choice', name: 'key', label: t.key, value: key, all: t.allKeys, choices: keys },
         { kind: 'choice', name: 'model', label: t.modelOrPlatform, value: model, all: t.all, choices: named(models) },
         { kind: 'choice', name: 'route', label: t.route, value: route, all: t.allRoutes, choices: named(routes) },
@@ -99,31 +132,6 @@ function renderFilters({ filter, keys, models, routes, today }: RequestsView, lo
     },
     locale,
   );
-}
-
-function renderRows(
-  { filter, keys, currency, retentionDays, inputDays }: RequestsView,
-  rows: readonly UsageEntry[],
-  locale: Locale,
-): Html {
-  const { usage: t } = locale.texts;
-  const owner: Column<UsageEntry> = {
-    head: t.key,
-    cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
-  };
-  return dataTable<UsageEntry>({
-    label: t.list.title,
-    isStacked: true,
-    rows,
-    empty: {
-      title: t.list.none,
-      words: t.list.noneWords(retentionDays),
-    },
-    columns: requestColumns(
-      { path: PATH, query: queryOf(filter), currency, owner, hasInputs: inputDays !== null },
-      locale,
-    ),
-  });
 }
 
 /** Off by default: what would be stored, for how long, and that turning it off deletes it. */

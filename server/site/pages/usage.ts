@@ -13,11 +13,11 @@ import {
   type UsageGroup,
 } from '../../usage/index.js';
 import { barChart, type ChartBar } from '../components/chart.js';
-import { accountPages, type Choice, filterForm, linkRow, linkTo } from '../components/filters.js';
+import { accountPages, type Choice, filterCard, linkRow, linkTo } from '../components/filters.js';
 import { dataTable } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import { emptyState, type Html, html, type Page } from '../page.js';
-import { costOf } from '../views.js';
+import { costOf, spentOf } from '../views.js';
 
 export interface UsageView {
   range: DayRange;
@@ -40,10 +40,9 @@ export interface UsageView {
 }
 
 const PATH = '/usage';
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Days that are drawn one by one. */
 const MAX_DAYS = 45;
-const RANGES = [7, 30, 90, 365] as const;
+const LONGER = [90, 365] as const;
 
 export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'> {
   const { total } = view;
@@ -73,10 +72,7 @@ function queryOf({ range, filter, by }: UsageView): Record<string, string | unde
 function renderFilters(view: UsageView, locale: Locale): Html {
   const t = locale.texts.usage;
   const { range, filter, keys, models, routes, today, by } = view;
-  const daysTo = (days: number) => ({ from: dayBefore(today, days - 1), to: today });
   const fields = [
-    { kind: 'day', name: 'from', label: t.from, value: range.from, max: today },
-    { kind: 'day', name: 'to', label: t.to, value: range.to, max: today },
     { kind: 'choice', name: 'key', label: t.key, value: filter.key, all: t.allKeys, choices: keys },
     {
       kind: 'choice',
@@ -95,24 +91,12 @@ function renderFilters(view: UsageView, locale: Locale): Html {
       choices: choicesOf(routes),
     },
   ] as const;
-  return html`<section class="card stack" aria-label="${locale.texts.words.filters}">
-${linkRow(
-  t.days,
-  RANGES.map((days) => {
-    const span = daysTo(days);
-    const isCurrent = span.from === range.from && span.to === range.to;
-    return { label: t.lastDays(days), href: linkTo(PATH, { ...queryOf(view), ...span }), isCurrent };
-  }),
-)}
-${filterForm({ path: PATH, label: t.title, fields, hidden: { by }, reset: linkTo(PATH, { by }) }, locale)}</section>`;
+  const days = { range, today, longer: LONGER };
+  return filterCard({ path: PATH, label: t.title, days, fields, hidden: { by }, reset: linkTo(PATH, { by }) }, locale);
 }
 
 function choicesOf(names: readonly string[]): Choice[] {
   return names.map((name) => ({ value: name, label: name }));
-}
-
-function dayBefore(day: string, days: number): string {
-  return new Date(Date.parse(day) - days * DAY_MS).toISOString().slice(0, 10);
 }
 
 /** Address of the requests behind a count. */
@@ -141,7 +125,9 @@ function renderTotals(view: UsageView, locale: Locale): Html {
     leading(value, { href: requestsOf(view, outcome), what: outcome ?? 'requests' }, locale);
   const { total, currency } = view;
   const { requests, failed, refused, inputTokens, outputTokens, images, bytes } = total;
+  const spent = spentOf(total, currency, locale);
   return html`<dl class="totals">
+${spent !== undefined && html`<div><dt>${t.spent}</dt><dd>${spent}</dd></div>`}
 <div><dt>${t.requests}</dt><dd>${counted(requests, undefined)}</dd></div>
 <div><dt>${t.failed}</dt><dd>${counted(failed, 'failed')}</dd></div>
 <div><dt>${t.refused}</dt><dd>${counted(refused, 'refused')}</dd></div>
@@ -149,7 +135,6 @@ function renderTotals(view: UsageView, locale: Locale): Html {
 <div><dt>${t.tokensOut}</dt><dd>${shortCount(outputTokens)}</dd></div>
 ${images > 0 && html`<div><dt>${t.images}</dt><dd>${count(images)}</dd></div>`}
 ${bytes > 0 && html`<div><dt>${t.downloads}</dt><dd>${dataSize(bytes)}</dd></div>`}
-${currency !== undefined && html`<div><dt>${t.cost(currency)}</dt><dd>${costOf(total, locale)}</dd></div>`}
 </dl>`;
 }
 
@@ -209,10 +194,10 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
     const describe = ({ value }: ChartBar) => dataSize(value);
     measures.push({ title: t.downloads, amountOf: ({ bytes }) => bytes, describe, short: dataSize });
   }
-  if (currency !== undefined) {
+  if (currency !== undefined && total.priced > 0) {
     const describe = ({ value }: ChartBar) => `${cost(value, 4)} ${currency}`;
     const short = (value: number) => cost(value, 4);
-    measures.push({ title: t.cost(currency), amountOf: (counts) => counts.cost, describe, short });
+    measures.unshift({ title: t.cost(currency), amountOf: (counts) => counts.cost, describe, short });
   }
   return measures;
 }
@@ -274,7 +259,7 @@ ${dataTable({
     ...(total.bytes > 0
       ? [{ head: t.downloaded, isNumber: true, cell: ({ counts }: UsageGroup) => dataSize(counts.bytes) }]
       : []),
-    ...(currency === undefined
+    ...(currency === undefined || total.priced === 0
       ? []
       : [{ head: t.cost(currency), isNumber: true, cell: ({ counts }: UsageGroup) => costOf(counts, locale) }]),
   ],

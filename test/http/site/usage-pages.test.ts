@@ -55,7 +55,7 @@ describe('pages of usage', () => {
   after(() => app?.close());
 
   const read = async (browser: BrowserSession, path: string) => (await browser.send(app.url + path)).text;
-  const rowsOf = (text: string) => text.split('<tbody')[1]?.match(/<tr /g)?.length ?? 0;
+  const rowsOf = (text: string) => text.match(/class="row-link/g)?.length ?? 0;
   /** The link behind a number of the totals. */
   const linkOf = (text: string, name: string) =>
     new RegExp(`<dt>${name}</dt><dd><a href="([^"]+)">(\\d+)<`)
@@ -65,12 +65,15 @@ describe('pages of usage', () => {
 
   it('have sums, a chart for each measure, and numbers that lead to their requests', async () => {
     const text = await read(ann, '/usage');
+    expect(text).to.match(/<dt>Spent<\/dt><dd>\$\d+\.\d\d<\/dd>/);
     for (const title of ['Requests', 'Failed and refused', 'Tokens', 'Cost (USD)'])
       expect(text).to.contain(`<h2>${title}</h2>`);
     expect(text.match(/role="img" aria-label="[^"]{10,}"/g)).to.have.length(4);
     const [failed = '', count] = linkOf(text, 'Failed');
     expect(Number(count)).to.be.above(5);
-    expect(rowsOf(await read(ann, failed))).to.equal(Number(count));
+    const list = await read(ann, failed);
+    expect(rowsOf(list)).to.equal(Number(count));
+    expect(list).to.contain(`Failed <span class="count">${count}</span>`).and.contain('class="table-group"');
     const [refused = '', one] = linkOf(text, 'Refused');
     expect([one, rowsOf(await read(ann, refused))]).to.deep.equal(['1', 1]);
     expect(Buffer.byteLength(text)).to.be.below(60_000);
@@ -103,7 +106,7 @@ describe('pages of usage', () => {
     for (let path: string | undefined = '/requests'; path !== undefined; pages += 1) {
       const text = await read(ann, path);
       expect(Buffer.byteLength(text)).to.be.below(80_000);
-      for (const [, id = ''] of text.matchAll(/<code class="small muted whole-id">([^<]+)<\/code>/g)) ids.add(id);
+      for (const [, id = ''] of text.matchAll(/class="row-link[^>]+request_id=([^"]+)"/g)) ids.add(id);
       path = /<a [^>]*href="([^"]+)" rel="next"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
     }
     expect(pages).to.be.above(4);
@@ -112,10 +115,15 @@ describe('pages of usage', () => {
     const failed = await read(ann, '/requests?code=rate_limit_exceeded');
     expect(failed)
       .to.match(/Refused<\/span> 429/)
-      .and.contain('rate_limit_exceeded</code></a>');
+      .and.contain('rate_limit_exceeded</code>');
     expect(rowsOf(failed)).to.equal(1);
     expect(await read(ann, '/requests?code=cancelled')).to.contain('badge-plain">Cancelled</span>');
-    expect(rowsOf(await read(ann, '/requests?request_id=req_refused'))).to.equal(1);
+    const one = await read(ann, '/requests?request_id=req_refused');
+    expect(one)
+      .to.contain('id="request-0">req_refused</code>')
+      .and.contain('code=rate_limit_exceeded">All with this code</a>')
+      .and.not.contain('filter-card');
+    expect(await read(ann, '/requests?request_id=req_hostile')).to.contain('<dt>Cost (USD)</dt><dd>0.001234</dd>');
     expect(await read(ann, '/requests?request_id=none')).to.contain('No such requests');
     expect((await ann.send(`${app.url}/requests?after=nonsense`)).status).to.equal(400);
   });
@@ -132,6 +140,10 @@ describe('pages of usage', () => {
     for (const path of ['/requests', `/requests?key=${keyId}`, next, '/requests?request_id=req_refused']) {
       expect(rowsOf(await read(bob, path)), path).to.equal(0);
     }
+    expect(await read(bob, '/requests?request_id=req_refused')).not.to.contain('request-0');
+    expect(await read(bob, '/requests'))
+      .to.contain('Try one in the playground')
+      .and.not.contain('filter-card');
     expect(await read(bob, `/usage?key=${keyId}`)).to.contain('No usage in these days');
     expect((await read(bob, '/requests.csv')).trim().split('\r\n')).to.have.length(1);
     const { status, location } = await createBrowserSession().send(`${app.url}/requests?outcome=failed`);
@@ -198,7 +210,8 @@ describe('pages of usage', () => {
     const on = await read(ann, '/requests?inputs=changed');
     expect(on).to.contain('Stored for 7 days</span>').and.contain('>Asked</th>').and.contain('New requests show');
     expect(on).to.contain('dir="auto">&quot;&gt;&lt;script&gt;alert(1)').and.not.to.contain('<script>alert');
-    expect(on).to.match(/<summary dir="auto"[^>]*>=HYPERLINK/);
+    expect(on).to.match(/<p class="asked small" dir="auto">=HYPERLINK[^<]*…</);
+    expect(await read(ann, '/requests?request_id=req_long')).to.match(/dir="auto">=HYPERLINK[^<]*long ?<\/p>/);
     const csv = await read(ann, '/requests.csv');
     expect(csv.split('\r\n')[0]).to.match(/,input$/);
     expect(csv)

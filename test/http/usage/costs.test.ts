@@ -424,9 +424,9 @@ describe('costs on the dashboard', () => {
   const days = [{ day: '2026-06-15', requests: 3, failed: 0, tokens: 30, images: 0, bytes: 0 }];
 
   it('are in the sum and in the table', () => {
-    const costs = { currency: 'USD', total: '12.34', days: new Map([['2026-06-15', '0.001234']]) };
+    const costs = { currency: 'USD', total: '$12.34', days: new Map([['2026-06-15', '0.001234']]) };
     const page = renderUsage(days, LOCALES.en, costs).markup;
-    expect(page).to.contain('<div><dt>Cost (USD)</dt><dd>12.34</dd></div>');
+    expect(page).to.contain('<div><dt>Spent</dt><dd>$12.34</dd></div>');
     expect(page).to.contain('<th scope="col" class="number">Cost (USD)</th></tr></thead>');
     expect(page).to.contain('<td class="number">0.001234</td></tr>');
     expect(renderUsage(days, LOCALES.en).markup).not.to.contain('Cost');

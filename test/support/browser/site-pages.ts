@@ -78,6 +78,7 @@ export function accountPages({ orders, image, device, agent }: UsedPages): reado
     { name: 'usage-models', path: '/usage?by=model' },
     { name: 'requests', path: '/requests' },
     { name: 'requests-failed', path: '/requests?outcome=failed' },
+    { name: 'request', path: '/requests', prepare: (page) => page.locator('.row-link').nth(3).click() },
     { name: 'requests-none', path: '/requests?code=invalid_json' },
     { name: 'plans-signed-in', path: '/plans' },
     ...Object.entries(orders).map(([state, code]) => ({ name: `order-${state}`, path: `/pay/${code}` })),
@@ -90,6 +91,7 @@ export function accountPages({ orders, image, device, agent }: UsedPages): reado
     { name: 'image-gone', path: '/images/imgjob_0000000000000000' },
     { name: 'playground-links', path: '/playground' },
     { name: 'playground-video', path: '/playground', prepare: read(videoSample.url) },
+    { name: 'playground-transcript', path: '/playground', prepare: readAloud },
     { name: 'playground-carousel', path: '/playground', prepare: read(carouselSample.url) },
     { name: 'playground-product', path: '/playground', prepare: read(sampleUrl('model-2026')) },
     { name: 'playground-refused', path: '/playground', prepare: refuse },
@@ -185,6 +187,12 @@ function read(url: string): (page: Page) => Promise<unknown> {
     await send(page, url);
     await page.locator('.document:not(.skeleton)').waitFor();
   };
+}
+
+async function readAloud(page: Page): Promise<void> {
+  await read(videoSample.url)(page);
+  await page.locator('.timeline .button').click();
+  await page.locator('#transcript-search, .timeline .problem:not(:empty), .timeline .notice').first().waitFor();
 }
 
 async function refuse(page: Page): Promise<void> {

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import type { Browser, BrowserContext } from 'playwright-core';
 import type { TopUpTerms } from '../../../server/plans/index.js';
+import { createPrices } from '../../../server/prices/index.js';
 import { findChromium } from '../../../server/settings/executables.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
@@ -60,6 +61,16 @@ const PLANS = {
   })),
 };
 
+const PRICES = {
+  currency: 'EUR',
+  models: {
+    'm-5.5': { input: 0.25, output: 2 },
+    echo: { input: 0.25, output: 2 },
+    'gen-img-2': { images: [{ size: '1024x1024', price: 0.042 }, { price: 0.063 }] },
+  },
+  links: [{ price: 0.002 }],
+};
+
 /** A package of a prepaid balance; its id is what pages show of one that the plans do not name. */
 const TOP_UP: TopUpTerms = {
   planId: '20 EUR prepaid',
@@ -85,13 +96,18 @@ export async function openUsedSite(): Promise<UsedSite> {
   const chromium = await findChromium({ searchPath: process.env.PATH }, path.join(packageRoot, 'dist', 'test-browser'));
   if (!chromium) throw new Error('There is no Chromium on this machine. BROWSER_PATH names one.');
   const plansFile = path.join(folder, 'plans.json');
-  await writeFile(plansFile, JSON.stringify(PLANS));
+  const pricesFile = path.join(folder, 'prices.json');
+  await Promise.all([writeFile(plansFile, JSON.stringify(PLANS)), writeFile(pricesFile, JSON.stringify(PRICES))]);
   const proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
-  const gateway = await startGatewayProcess({ proxy, environment: { ...PAYMENT, PLANS_FILE: plansFile } });
+  const gateway = await startGatewayProcess({
+    proxy,
+    environment: { ...PAYMENT, PLANS_FILE: plansFile, PRICES_FILE: pricesFile },
+  });
   const state = await openState({
     dataDir: gateway.dataFolder,
     clock: systemClock,
     logger: createLogger({ level: 'silent' }),
+    prices: createPrices(PRICES),
   });
   const browser = await launchPageBrowser(await chromium.prepare());
   return {

@@ -53,7 +53,7 @@ const en = {
     notYet: 'Not yet',
     used: (days: number) => `Requests, ${days} days`,
     failed: (failed: string) => `${failed} failed`,
-    cost: (cost: string, currency: string) => `${cost} ${currency}`,
+    spent: (days: number) => `Spent, ${days} days`,
   },
   grants: {
     images: 'Images',
@@ -148,7 +148,7 @@ const vi: typeof en = {
     notYet: 'Chưa dùng',
     used: (days) => `Yêu cầu, ${days} ngày`,
     failed: (failed) => `${failed} thất bại`,
-    cost: (cost, currency) => `${cost} ${currency}`,
+    spent: (days) => `Đã chi, ${days} ngày`,
   },
   grants: {
     images: 'Ảnh',

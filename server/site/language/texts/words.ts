@@ -54,6 +54,15 @@ const en = {
   filters: 'Filters',
   show: 'Show',
   reset: 'Reset',
+  spans: {
+    days: 'Days',
+    today: 'Today',
+    month: 'This month',
+    from: 'From',
+    to: 'To',
+    inForm: (day: string) => `${day} (year-month-day)`,
+    format: (day: string) => `A day by UTC, such as ${day}`,
+  },
 };
 
 const vi: typeof en = {
@@ -101,6 +110,15 @@ const vi: typeof en = {
   orders: 'Đơn hàng',
   filters: 'Bộ lọc',
   show: 'Xem',
+  spans: {
+    days: 'Ngày',
+    today: 'Hôm nay',
+    month: 'Tháng này',
+    from: 'Từ',
+    to: 'Đến',
+    inForm: (day) => `${day} (năm-tháng-ngày)`,
+    format: (day) => `Một ngày theo UTC, ví dụ ${day}`,
+  },
   imagesPage: 'Ảnh',
   reset: 'Đặt lại',
 };
