@@ -1,7 +1,7 @@
 /*
  * Behaviour of the documentation: one language for all examples, which is remembered; the Markdown of a guide, to copy;
- * forms that send the request of an operation; and addresses of the former viewer of the API reference. A signed-in person sends requests with the session
- * of the page, others with a key that they paste, which is never stored.
+ * forms that send the request of an operation; and addresses of the former viewer of the API reference. A signed-in
+ * person sends requests with the session of the page, others with a key that they paste, which is never stored.
  */
 
 import { codeFigure, confirm, element, problemParts, signInPath } from './elements.js';

@@ -1,7 +1,7 @@
 /*
- * Lists the fields of a JSON schema as HTML: name, type in words, whether the field is required, and its description.
- * Fields of an inner object are folded below it. Objects with a name are links to the part of the page that describes
- * them.
+ * Lists the fields of a JSON schema as HTML: name, type in words, whether the field is required or what it is without,
+ * and its description. Required fields stand first. Fields of an inner object are folded below it, and of many fields
+ * those after the first ones. Objects with a name are links to the part of the page that describes them.
  */
 
 import { type Html, html } from '../page.js';
@@ -13,9 +13,12 @@ export function inline(text: string): Html[] {
 }
 
 export function parameterList(parameters: readonly Parameter[]): Html {
-  return html`<dl class="fields">${parameters.map(({ name, schema, description, required }) =>
-    fieldRow({ name, schema: description === undefined ? schema : { ...schema, description }, isRequired: required }),
-  )}</dl>`;
+  return listOf(
+    parameters.map(({ name, schema, description, required }) => ({
+      ...{ name, isRequired: required },
+      schema: description === undefined ? schema : { ...schema, description },
+    })),
+  );
 }
 
 /** The fields of an object; of a choice of objects, those of each. Undefined for a schema without fields. */
@@ -31,9 +34,19 @@ export function fieldList(schema: Schema): Html | undefined {
     return typeof others === 'object' ? fieldList(others) : undefined;
   }
   const required = new Set(schema.required);
-  return html`<dl class="fields">${entries.map(([name, field]) =>
-    fieldRow({ name, schema: field, isRequired: required.has(name) }),
-  )}</dl>`;
+  return listOf(entries.map(([name, field]) => ({ name, schema: field, isRequired: required.has(name) })));
+}
+
+/** So many fields are shown at once; longer lists fold what follows the first ones. */
+const MAX_FIELDS = 12;
+const FIRST_FIELDS = 8;
+
+function listOf(fields: readonly FieldView[]): Html {
+  const [first, others] = [fields.filter(({ isRequired }) => isRequired), fields.filter((one) => !one.isRequired)];
+  const ordered = [...first, ...others];
+  const shown = ordered.length > MAX_FIELDS ? Math.max(first.length, FIRST_FIELDS) : ordered.length;
+  const folded = ordered.slice(shown);
+  return html`<dl class="fields">${ordered.slice(0, shown).map(fieldRow)}</dl>${folded.length > 0 && html`<details class="more-fields"><summary>${folded.length} more fields</summary><dl class="fields">${folded.map(fieldRow)}</dl></details>`}`;
 }
 
 interface FieldView {
@@ -44,11 +57,29 @@ interface FieldView {
 
 function fieldRow({ name, schema, isRequired }: FieldView): Html {
   const inner = fieldList(schema);
-  return html`<div><dt><code>${name}</code> <span class="field-type">${typeOf(schema)}</span>${isRequired && html` <span class="field-required">required</span>`}</dt><dd>${describe(schema)}${inner && html`<details><summary>Fields of <code>${name}</code></summary>${inner}</details>`}</dd></div>`;
+  const { fallback, description } = withoutDefault(schema.description);
+  const end = isRequired
+    ? html` <span class="field-required">required</span>`
+    : fallback !== undefined && html` <span class="field-default">default ${inline(fallback)}</span>`;
+  return html`<div><dt><code>${name}</code> <span class="field-type">${typeOf(schema)}</span>${end}</dt><dd>${describe(schema, description)}${inner && html`<details><summary>Fields of <code>${name}</code></summary>${inner}</details>`}</dd></div>`;
 }
 
-function describe(schema: Schema): Html | false {
-  const { description } = schema;
+/** Many descriptions end with a sentence such as "Default 10.": its value stands beside the type. */
+const DEFAULT = / ?\bDefault (`[^`]+`|"[^"]+"|-?\d[\d.]*|true|false)\.(?=\s|$)/;
+
+function withoutDefault(text: string | undefined): { description: string | undefined; fallback?: string } {
+  const fallback = DEFAULT.exec(text ?? '')?.[1];
+  if (text === undefined || fallback === undefined) return { description: text };
+  const description = text.replace(DEFAULT, '').trim();
+  return { description: description === '' ? undefined : description, fallback: codeOf(fallback) };
+}
+
+function codeOf(value: string): string {
+  return value.startsWith('`') ? value : `\`${value}\``;
+}
+
+/** @param description That of the schema without its default. */
+function describe(schema: Schema, description: string | undefined): Html | false {
   const example = schema.examples?.[0];
   const range = rangeOf(schema);
   if (description === undefined && example === undefined && range === '') return false;

@@ -26,6 +26,8 @@ export interface DocsPage {
   content: Html;
   /** Anchors in the page, which the navigation lists below its entry. Default: none. */
   sections?: readonly { id: string; title: string }[];
+  /** A script besides that of every page. Default: none. */
+  script?: string;
   /** Query of the search field. Default: empty. */
   query?: string;
 }
@@ -39,7 +41,7 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[],
     current: '/docs',
     language: 'en',
     styles: ['docs.css'],
-    scripts: ['docs.js'],
+    scripts: ['docs.js', ...(page.script === undefined ? [] : [page.script])],
     content: html`<div class="frame docs">
 <div class="docs-side" lang="${language}">
 <form class="docs-search" role="search" action="/docs/search" aria-label="${t.title}"><label class="visually-hidden" for="docs-query">${t.searchLabel}</label><input class="input" id="docs-query" name="q" type="search" value="${query}" placeholder="${t.search}" maxlength="100" required><button class="button button-quiet button-small">${t.search}</button></form>
@@ -47,6 +49,7 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[],
 <nav class="docs-navigation" id="docs-navigation" popover aria-label="${t.title}">${navigation.map((group) => navigationGroup(group, page))}</nav>
 </div>
 <div class="docs-content">
+${language !== 'en' && html`<p class="docs-language small muted" lang="${language}">${t.isEnglish}</p>`}
 ${content}
 </div>
 </div>`,

@@ -12,6 +12,9 @@ import { operationSection } from './operation.js';
 import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';
 import { resultsByPage, type SearchEntry, type SearchResult } from './search.js';
 
+// An import of it would load Node's own fetch.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
+
 export const groupUrl = (name: string) => `/docs/api/${name}`;
 const ERRORS_URL = groupUrl('errors');
 
@@ -85,17 +88,23 @@ ${fieldList(schema) ?? html`<p>${typeOf(schema)}</p>`}
 </section>`;
 }
 
-/** Each code once: the operations link to it. */
+/** Each code once, below its first status: the operations link to it. The script of the page has the filter. */
 export function errorsPage(reference: Reference): DocsPage {
   const { errors, errorObjects } = reference;
+  const groups = Map.groupBy(errors, ({ statuses: [status = ''] }) => status);
+  const byStatus = [...groups].sort(([one], [other]) => Number(one) - Number(other));
   return {
     title: 'Errors, API reference',
     description: 'Every error code of the gateway, and the form of errors.',
     url: ERRORS_URL,
-    sections: [{ id: 'codes', title: 'Codes' }, ...errorObjects.map((name) => ({ id: name, title: name }))],
+    script: 'docs-errors.js',
+    sections: [{ id: 'codes', title: 'Codes by status' }, ...errorObjects.map((name) => ({ id: name, title: name }))],
     content: html`<div class="page-head"><h1>Errors</h1><p>Programs decide by <code>error.code</code>. The message is for people and may change. New codes may be added: treat an unknown code by its HTTP status.</p></div>
-<section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">Codes</h2>
-<dl class="fields">${errors.map(errorRow)}</dl></section>
+<section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">Codes by status</h2>
+<div class="field needs-script"><label for="codes-filter">Filter by code or words</label><input class="input" id="codes-filter" type="search" autocomplete="off" spellcheck="false" placeholder="rate limit"></div>
+<ul class="status-links">${byStatus.map(([status, codes]) => html`<li><a href="#status-${status}"><code>${status}</code> <span class="muted">${codes.length}</span></a></li>`)}</ul>
+${byStatus.map(([status, codes]) => html`<section class="status-group" id="status-${status}"><h3>${status} <span class="muted">${STATUS_CODES[status]}</span></h3><dl class="fields">${codes.map(errorRow)}</dl></section>`)}
+<p class="muted" id="codes-none" role="status"></p></section>
 ${errorObjects.map((name) => objectSection(name, reference))}`,
   };
 }

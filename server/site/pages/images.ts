@@ -120,7 +120,7 @@ ${modelSelect('image-model', offer.models, locale, chosenId)}
 <div class="field"><label for="image-count">${t.count}</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 <div class="field" id="image-seed-field"${chosen?.takesSeed !== true && html` hidden`}><label for="image-seed">${t.seed}</label><input class="input" id="image-seed" name="seed" inputmode="numeric" autocomplete="off" title="${t.seedWords}" value="${asked?.seed}"></div>
 </div>
-<details${(reference || inputs > 0) && html` open`}${reference && html` data-reference="${reference.src}" data-reference-name="${reference.fileName}"`}><summary>${t.addReferences}</summary>${fileDrop({ id: 'image-references', param: 'image', label: t.references, words: t.referencesWords, accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true })}</details>
+<details${(reference || inputs > 0) && html` open`}${reference && html` data-reference="${reference.src}" data-reference-name="${reference.fileName}"`}><summary>${t.addReferences}</summary>${fileDrop({ id: 'image-references', param: 'image', label: t.references, words: t.referencesWords, accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true }, locale)}</details>
 <div class="row">${scriptedButton(t.create)}<span class="small muted">${t.counts}</span></div>
 <p class="problem" role="alert"></p>
 </fieldset></form></section>`;

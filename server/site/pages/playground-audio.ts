@@ -74,8 +74,9 @@ function voiceChanger(page: PlaygroundView, locale: Locale): Html {
   return card({ id: 'changer', title: t.changer, form });
 }
 
-function recordingDrop(id: string, param: string, { texts: { playgroundAudio: t } }: Locale): Html {
-  return html`${fileDrop({ id: `${id}-file`, param, label: t.recording, words: t.recordingWords, accept: RECORDINGS })}
+function recordingDrop(id: string, param: string, locale: Locale): Html {
+  const { playgroundAudio: t } = locale.texts;
+  return html`${fileDrop({ id: `${id}-file`, param, label: t.recording, words: t.recordingWords, accept: RECORDINGS }, locale)}
 <div class="row"><button type="button" class="button button-quiet button-small" id="${id}-record" aria-pressed="false">${t.record}</button><span class="small muted" id="${id}-record-time" role="status"></span></div>`;
 }
 

@@ -43,7 +43,7 @@ function composer({ texts: { playgroundChat: t } }: Locale): Html {
 <textarea class="input" id="chat-text" name="text" data-param="messages" rows="2" maxlength="200000" placeholder="${t.placeholder}"></textarea>
 <p class="small drop-left" role="status"></p><ul class="drop-files" aria-live="polite"></ul>
 <div class="row row-apart">
-<div class="chat-attach"><input type="file" id="chat-files" multiple accept="${ACCEPTED}" aria-describedby="chat-files-words"><label class="button button-quiet button-small" for="chat-files">${t.attach}</label></div>
+<div class="file-pick"><input type="file" id="chat-files" multiple accept="${ACCEPTED}" aria-describedby="chat-files-words"><label class="button button-quiet button-small" for="chat-files">${t.attach}</label></div>
 <div class="row"><button type="button" class="button button-quiet" id="chat-stop" hidden>${t.stop}</button>${scriptedButton(t.send)}</div>
 </div>
 <p class="problem" role="alert"></p>

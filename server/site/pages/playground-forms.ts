@@ -64,9 +64,19 @@ export interface FileDropView {
   multiple?: boolean;
 }
 
+/**
+ * A file input below a button in the language of the page: a browser labels its own button in its language.
+ * @param attributes Of the input.
+ */
+export function filePick(words: string, attributes: Html): Html {
+  return html`<div class="file-pick"><input type="file" ${attributes}><span class="button button-quiet button-small" aria-hidden="true">${words}</span></div>`;
+}
+
 /** A file input: by drop, dialog, or keyboard. */
-export function fileDrop({ id, label, words, accept, param, multiple = false }: FileDropView): Html {
+export function fileDrop(view: FileDropView, { texts: { words: t } }: Locale): Html {
+  const { id, label, words, accept, param, multiple = false } = view;
+  const attributes = html`id="${id}" data-param="${param}" accept="${accept}"${multiple && html` multiple`} aria-describedby="${id}-words"`;
   return html`<div class="field"><label for="${id}">${label}</label>
-<div class="drop" data-drop="${id}"><input type="file" id="${id}" data-param="${param}" accept="${accept}"${multiple && html` multiple`} aria-describedby="${id}-words">
+<div class="drop" data-drop="${id}">${filePick(multiple ? t.chooseFiles : t.chooseFile, attributes)}
 <p class="small muted" id="${id}-words">${words}</p><p class="small drop-left" role="status"></p><ul class="drop-files" aria-live="polite"></ul></div></div>`;
 }

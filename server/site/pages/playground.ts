@@ -10,7 +10,7 @@ import { type Html, html, type Page, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../playground-view.js';
 import { audioPanel } from './playground-audio.js';
 import { chatPanel } from './playground-chat.js';
-import { workForm } from './playground-forms.js';
+import { filePick, workForm } from './playground-forms.js';
 
 /** Panels have the ids of their tabs; `#models` is an earlier name of the chat, and `#images` was a tab. */
 const TABS = [
@@ -91,14 +91,14 @@ function exampleLinks({ examples, isRecorded }: PlaygroundView, { texts: { playg
 }
 
 /** It is hidden where links are closed: the form above says why. */
-function batchPart({ withheld }: PlaygroundView, { texts: { playgroundBatch: t } }: Locale): Html {
+function batchPart({ withheld }: PlaygroundView, { texts: { playgroundBatch: t, words } }: Locale): Html {
   const isClosed = withheld.extract !== undefined;
   return html`<details class="card" id="batch"${isClosed && html` hidden`}><summary>${t.title}</summary><div class="stack">
 <form class="stack" id="batch-form"><fieldset class="form-body stack"${isClosed && html` disabled`}>
 <div class="field"><label for="batch-links">${t.links}</label>
 <textarea class="input mono" id="batch-links" name="links" data-param="urls" rows="5" spellcheck="false" aria-describedby="batch-words"></textarea>
 <p class="small muted" id="batch-words">${t.linksWords}</p></div>
-<div class="field"><label for="batch-file">${t.file}</label><input type="file" id="batch-file" accept=".txt,.csv,text/plain,text/csv"></div>
+<div class="field"><label for="batch-file">${t.file}</label>${filePick(words.chooseFile, html`id="batch-file" accept=".txt,.csv,text/plain,text/csv"`)}</div>
 <p class="small" id="batch-news" role="status"></p>
 <div class="row">${scriptedButton(t.read)}<span class="small muted">${t.counts}</span></div>
 <p class="problem" role="alert"></p>

@@ -89,7 +89,11 @@ describe('pages of the documentation', () => {
       $('#codes dt > code')
         .map((_, one) => $(one).text())
         .get(),
-    ).to.deep.equal(codes);
+    ).to.have.members(codes);
+    const statuses = $('.status-group h3')
+      .map((_, one) => Number.parseInt($(one).text(), 10))
+      .get();
+    expect(statuses).to.deep.equal([...statuses].sort((one, other) => one - other));
   });
 
   /** What a script imports. */

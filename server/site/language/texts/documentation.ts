@@ -12,6 +12,8 @@ const en = {
   searchLabel: 'Search the documentation',
   search: 'Search',
   contents: 'Contents',
+  /** In other languages. */
+  isEnglish: 'The documentation is in English.',
   resultsOf: (query: string) => `${query}, search`,
   enterWords: 'Enter one or more words.',
   nothing: 'Nothing was found. Try fewer or other words.',
@@ -23,9 +25,10 @@ const vi: typeof en = {
   searchLabel: 'Tìm trong tài liệu',
   search: 'Tìm kiếm',
   contents: 'Mục lục',
+  isEnglish: 'Tài liệu này bằng tiếng Anh.',
   resultsOf: (query) => `${query}, tìm kiếm`,
-  enterWords: 'Hãy nhập một hoặc nhiều từ. Tài liệu viết bằng tiếng Anh.',
-  nothing: 'Không tìm thấy gì. Hãy thử ít từ hơn hoặc từ khác; tài liệu viết bằng tiếng Anh.',
+  enterWords: 'Hãy nhập một hoặc nhiều từ.',
+  nothing: 'Không tìm thấy gì. Hãy thử ít từ hơn hoặc từ khác.',
   results: (results) => `${count(results)} kết quả.`,
 };
 

@@ -1,5 +1,7 @@
 /*
- * Texts that several pages share: counts with their nouns, groups of routes, states of jobs and orders.
+ * Texts that several pages share: counts with their nouns, groups of routes, states of jobs, orders, keys and requests,
+ * the links between the pages of an account, filters with their days, and buttons that choose files. Counts in them are
+ * already formatted, except where a plural depends on the count.
  */
 
 import { counted, FORMATS } from '../formats.js';
@@ -53,6 +55,8 @@ const en = {
   orders: 'Orders',
   filters: 'Filters',
   show: 'Show',
+  chooseFile: 'Choose a file',
+  chooseFiles: 'Choose files',
   reset: 'Reset',
   spans: {
     days: 'Days',
@@ -110,6 +114,8 @@ const vi: typeof en = {
   orders: 'Đơn hàng',
   filters: 'Bộ lọc',
   show: 'Xem',
+  chooseFile: 'Chọn tệp',
+  chooseFiles: 'Chọn các tệp',
   spans: {
     days: 'Ngày',
     today: 'Hôm nay',
