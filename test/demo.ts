@@ -32,6 +32,11 @@ const terminal = createTerminal(process.stdout);
 
 terminal.line(terminal.style('bold', 'mediagate demo'));
 terminal.line('No network is used: where the platforms would be, the project replays its own sample pages.');
+// Of the environment, these alone have an effect.
+const { PORT: port, DATA_DIR: dataFolder, TEXT_UPSTREAM_URL: textModel } = process.env;
+const model = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('TEXT_UPSTREAM_')));
+if (dataFolder) terminal.line('DATA_DIR has no effect here: the data of the demo is deleted at its end.');
+if (textModel) terminal.line(`Chats and questions are answered by the model at ${textModel}.`);
 
 const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-demo-'));
 const mediaFolder = path.join(folder, 'media-hosts');
@@ -39,11 +44,13 @@ await mkdir(mediaFolder);
 const making = terminal.wait('the files of the media hosts are made');
 const media = await makeMediaFiles(mediaFolder).finally(() => making.end());
 const server = await openReplayServer({
-  plugins: await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), {}),
+  plugins: await readPluginConfig(path.join(packageRoot, 'plugins.config.json'), model),
   fixtures: fixturesOf([...linkSamples, jobSample, batchSample]),
   media,
   examples: linkSamples.map(({ url }) => url),
   settings: { MEDIA_PROXY: 'on' },
+  ...(port && { port: Number(port) }),
+  ...(textModel && { reachable: [new URL(textModel).origin] }),
 });
 const { apiKey: key } = server;
 const gateway = createGatewayClient(server.url);
@@ -100,6 +107,10 @@ function showSite(): void {
   terminal.line('with ?start=95&end=108 behind it, it is a cut:');
   terminal.line();
   terminal.line(curlFor(videoSample.url));
+  terminal.line();
+  terminal.line('For an agent, or the commands of docs/guides/agents.md:');
+  terminal.line();
+  terminal.line(`export MCP=${gateway.url}/mcp MEDIAGATE_API_KEY=${key}`);
   terminal.line();
 }
 

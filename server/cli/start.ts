@@ -72,6 +72,7 @@ export function renderBanner(banner: Banner): string {
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
     ...describeEntries(plugins, platforms).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
     ...(signIn ? [`  site     ${settings.siteUrl ?? address}`, `  sign-in  ${describeSignIn(signIn)}`] : []),
+    ...(settings.mcpEnabled ? [`  agents   ${settings.baseUrl ?? address}/mcp`] : []),
     '',
     ...notices.flatMap((notice) => [notice, '']),
     ...(newKey ? firstKey(address, newKey, samples) : [`Keys exist already. For another one: ${furtherKey(plugins)}`]),

@@ -181,8 +181,10 @@ function totalOf(note: string | undefined): number | undefined {
 export function failedResult(thrown: unknown): ToolResult {
   const failure = describe(thrown);
   if (!failure) throw thrown;
-  const { message, code, retry_after_seconds: wait } = failure;
-  const text = `${code}: ${message}${wait === undefined ? '' : ` Retry after ${wait} s.`}`;
+  const { message, code, reason, retry_after_seconds: wait } = failure;
+  const own = `${code}: ${message}${wait === undefined ? '' : ` Retry after ${wait} s.`}`;
+  // The words of a platform or a model.
+  const text = reason ? `${own} The reason follows.\n${markOutside(reason)}` : own;
   return { isError: true, content: [{ type: 'text', text }], _meta: { 'mediagate/error': failure } };
 }
 

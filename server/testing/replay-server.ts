@@ -56,6 +56,10 @@ export interface ReplayServerOptions {
   examples?: readonly string[];
   /** Settings by their names, such as `MEDIA_PROXY`. Those of the listener and of the data have no effect. Default: none. */
   settings?: Readonly<Record<string, string>>;
+  /** Where the server listens on 127.0.0.1. Default: a free port. */
+  port?: number | undefined;
+  /** Origins, such as that of a connected model, which requests reach as they are. Default: none. */
+  reachable?: readonly string[];
 }
 
 export interface ReplayMedia {
@@ -113,16 +117,32 @@ export function openReplayServer(options: ReplayServerOptions): Promise<ReplaySe
 }
 
 async function open(
-  { plugin, fixtures, options = {}, plugins = [], media = [], examples, settings: wanted = {} }: ReplayServerOptions,
+  {
+    plugin,
+    fixtures,
+    options = {},
+    plugins = [],
+    media = [],
+    examples,
+    settings: wanted = {},
+    port = 0,
+    reachable = [],
+  }: ReplayServerOptions,
   opened: CloseList,
 ): Promise<ReplayServer> {
   const answerMedia = mediaHost(media);
-  const answerIdentity = identityProvider();
-  const replay = createReplay(readExchanges(fixtures), (request) => answerMedia(request) ?? answerIdentity(request));
+  const answerReally = realAnswers(reachable);
+  const replay = createReplay(readExchanges(fixtures), (request) => answerMedia(request) ?? answerReally(request));
   const logger = createRecordingLogger();
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-replay-'));
   opened.add(() => rm(dataDir, { recursive: true, force: true }));
-  const settings = readSettings({ ...wanted, DATA_DIR: dataDir, HOST: '127.0.0.1', PORT: '0', BROWSER: 'off' });
+  const settings = readSettings({
+    ...wanted,
+    DATA_DIR: dataDir,
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    BROWSER: 'off',
+  });
 
   let url = '';
   const server = await openServer({
@@ -208,10 +228,10 @@ const DISCOVERY = '/.well-known/openid-configuration';
 
 /**
  * A sign-in is real: the development identity provider of this process is asked on loopback. Its origin is the one whose
- * discovery is asked for.
+ * discovery is asked for. So are the answers of the origins that are named.
  */
-function identityProvider(): (request: SentRequest) => Promise<FakeReply | undefined> {
-  const origins = new Set<string>();
+function realAnswers(reachable: readonly string[]): (request: SentRequest) => Promise<FakeReply | undefined> {
+  const origins = new Set(reachable);
   return async ({ url, method = 'GET', headers = {}, body, signal }) => {
     const { hostname, origin, pathname } = new URL(url);
     if (hostname === '127.0.0.1' && pathname === DISCOVERY) origins.add(origin);

@@ -27,7 +27,9 @@ export const modelPart: DemoPart = {
   async play(stage) {
     const { terminal } = stage;
     terminal.line(
-      'No models are connected here, so a mock and offline engines answer. TEXT_UPSTREAM_URL and other settings connect models.',
+      process.env.TEXT_UPSTREAM_URL
+        ? 'Beside the connected text model, offline engines answer.'
+        : 'No models are connected here, so a mock and offline engines answer. With TEXT_UPSTREAM_URL the demo asks your text model.',
     );
     await list(stage);
     await chat(stage);
