@@ -35,6 +35,7 @@ import type {
   Need,
   PlatformFeatures,
   PlatformInfo,
+  PluginEntry,
   PluginStatus,
   ReadyModel,
   StoredResult,
@@ -179,6 +180,13 @@ export interface Gateway extends AsyncDisposable {
   meets(need: Need): boolean;
   /** Models of every ready provider, and then their further names. */
   models(): readonly ReadyModel[];
+  /** As {@link models}, with those that {@link adjustModels} has switched off. */
+  allModels(): readonly ReadyModel[];
+  /**
+   * Changes models while the gateway runs: those of an earlier call that are left out are as configured again. Calls
+   * must not overlap. An entry that cannot be loaded is listed in `plugins()`.
+   */
+  adjustModels(changes: ModelAdjustments): Promise<void>;
   /** Called with the id of a model that has answered: it is not absent, see {@link ReadyModel.isAbsent}. */
   noteAnswered(id: string): void;
   /** The id of the model with this name; the name itself if it is an id, or unknown. */
@@ -197,6 +205,16 @@ export interface Gateway extends AsyncDisposable {
   stopJobs(): Promise<void>;
   /** Ends running calls, disposes plugins in reverse order, closes services. Idempotent. */
   close(): Promise<void>;
+}
+
+/** What is other than configured. */
+export interface ModelAdjustments {
+  /** Ids of models that are switched off: in no list, and without new requests. */
+  closed: ReadonlySet<string>;
+  /** Weights of the upstreams of text models, by model and name of the upstream. */
+  weights: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  /** Further entries. */
+  entries: readonly PluginEntry[];
 }
 
 const GATEWAY = createToken<Gateway>('gateway');
@@ -363,12 +381,20 @@ function createPlatformFacade(get: Resolve) {
 function createModelFacade(get: Resolve) {
   const registry = get(REGISTRY);
   const host = get(PLUGIN_HOST);
+
+  function withAbsence(models: readonly ReadyModel[]): readonly ReadyModel[] {
+    if (host.absent.isDue()) void host.checkUpstreams().catch(() => undefined);
+    const isAbsent = ({ id, aliasOf = id }: ReadyModel) => host.absent.has(aliasOf);
+    return models.some(isAbsent) ? models.map((one) => (isAbsent(one) ? { ...one, isAbsent: true } : one)) : models;
+  }
+
   return {
-    models() {
-      const models = registry.models();
-      if (host.absent.isDue()) void host.checkUpstreams().catch(() => undefined);
-      const isAbsent = ({ id, aliasOf = id }: ReadyModel) => host.absent.has(aliasOf);
-      return models.some(isAbsent) ? models.map((one) => (isAbsent(one) ? { ...one, isAbsent: true } : one)) : models;
+    models: () => withAbsence(registry.models()),
+    allModels: () => withAbsence(registry.allModels()),
+    async adjustModels({ closed, weights, entries }) {
+      await host.adjust(entries);
+      registry.close(closed);
+      host.weigh(weights);
     },
     noteAnswered: (id) => host.absent.answered(id),
     resolveModel: (name) => registry.resolve(name),

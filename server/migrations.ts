@@ -18,6 +18,7 @@ import { ledgerMigrations } from './ledger/index.js';
 import { limitMigrations } from './limits/index.js';
 import { linkMigrations } from './links/blocked-links.js';
 import { adminMigrations } from './list-indexes.js';
+import { modelChangeMigrations } from './model-changes/changed-models.js';
 import { responseMigrations } from './models/index.js';
 import { passkeyMigrations } from './passkeys/index.js';
 import { paymentMigrations } from './payments/index.js';
@@ -51,6 +52,7 @@ export const migrations: Migrations = {
   ...ledgerMigrations,
   ...limitMigrations,
   ...linkMigrations,
+  ...modelChangeMigrations,
   ...passkeyMigrations,
   ...paymentMigrations,
   ...probeMigrations,

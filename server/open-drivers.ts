@@ -37,6 +37,7 @@ import { Ledger } from './ledger/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
 import { BlockedLinks } from './links/blocked-links.js';
 import { migrations } from './migrations.js';
+import { ChangedModels } from './model-changes/changed-models.js';
 import { createBackgroundResponses, createStoredResponses } from './models/index.js';
 import { Challenges, Invitations, Passkeys } from './passkeys/index.js';
 import { Orders } from './payments/index.js';
@@ -211,6 +212,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
       blockedLinks: new BlockedLinks(database),
       probes: new ProbeResults(database),
       incidents: new Incidents(database),
+      changedModels: new ChangedModels(database, times),
       statusHistory: new StatusHistory(database),
       usage: new UsageLog(database, requestCounts),
       usageSums: new UsageSums(database),

@@ -14,7 +14,7 @@ import type { ModelPrices, PluginEntry } from '../core/contracts/index.js';
 import type { Jobs } from '../core/jobs/index.js';
 import { entriesBefore, readPluginConfig, resolveAliases, servesOf } from '../core/plugins/index.js';
 import { type Logger, systemClock } from '../core/runtime/index.js';
-import { type Prices, readPrices } from './prices/index.js';
+import { type LivePrices, readPrices } from './prices/index.js';
 import {
   checkExecutables,
   findChromium,
@@ -71,7 +71,7 @@ export async function readPricesOf(
   settings: Settings,
   environment: NodeJS.ProcessEnv,
   plugins?: readonly PluginEntry[],
-): Promise<Prices | undefined> {
+): Promise<LivePrices | undefined> {
   const entries = plugins ?? (await readPluginConfig(pluginsFileOf(settings).file, environment));
   const enabled = entries.filter((entry) => entry.enabled !== false);
   const ranked = [...enabled.filter(({ fallback }) => !fallback), ...enabled.filter(({ fallback }) => fallback)];

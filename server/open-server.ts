@@ -20,16 +20,25 @@ import { createSiteAddress } from './http/index.js';
 import { IdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js';
 import { BlockList } from './links/blocked-links.js';
+import { AppliedModels, createSealer } from './model-changes/index.js';
 import { type Health, type Metrics, openTracing } from './observability/index.js';
 import { openGateway, readPricesOf } from './open-gateway.js';
 import { passkeyNotices } from './passkeys/index.js';
 import { PaymentService, startPaymentSweep } from './payments/index.js';
 import { startErasureSweep } from './personal-data/index.js';
 import { type Catalogue, readCatalogue } from './plans/index.js';
-import { describeUnpriced, type Prices, PricesError } from './prices/index.js';
+import { describeUnpriced, type LivePrices, type Prices, PricesError } from './prices/index.js';
 import { checksOf } from './process-checks.js';
 import { type Role, settingsOfRole } from './roles.js';
-import { fingerprintsOf, loadPeppers, reportSettings, type Settings, secretsOf } from './settings/index.js';
+import { limitsOf } from './route-limits.js';
+import {
+  findIdentitySecrets,
+  fingerprintsOf,
+  loadPeppers,
+  reportSettings,
+  type Settings,
+  secretsOf,
+} from './settings/index.js';
 import { type Brand, loadBrand } from './site/index.js';
 import { openStateOf, type State } from './state.js';
 import { openServiceStatus } from './status/index.js';
@@ -182,7 +191,8 @@ interface OpenParts extends FirstParts {
   /** Queues running batches and transcripts again. Idempotent. */
   stopLinkJobs(): Promise<void>;
   catalogue: Catalogue;
-  prices?: Prices;
+  prices?: LivePrices;
+  changedModels: AppliedModels;
   /** Undefined without accounts. */
   identity?: Identity;
   site: ReturnType<typeof createSiteAddress>;
@@ -226,6 +236,10 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const about = { settings, environment, logger, services, plugins };
   const gateway = await openGateway({ ...about, jobs, responses: state, baseUrl });
   opened.add(() => gateway.close());
+  const sealer = createSealer(await findIdentitySecrets(settings));
+  const followed = { changes: state.changedModels, gateway, prices, sealer, logger, siblings };
+  const changedModels = await AppliedModels.open(followed);
+  opened.add(() => changedModels.close());
   const { batches, stopLinkJobs } = openLinkJobs({ settings, state, gateway, logger });
   // Before the plugins, so that an interrupted link is no failure.
   opened.add(stopLinkJobs);
@@ -243,6 +257,7 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
     stopLinkJobs,
     catalogue,
     prices,
+    changedModels,
     identity,
     site,
     brand,
@@ -322,6 +337,8 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
     pepper: peppers[0],
     settings: reported,
     latencies,
+    changedModels: parts.changedModels,
+    livePrices: prices,
   };
   const webhooks = await openProductWebhooks(parts);
   const graceMs = (settings.drainSeconds + settings.shutdownSeconds) * 1000;
@@ -404,36 +421,6 @@ async function checkCurrency({ usage }: State, { currency }: Prices): Promise<vo
     `The prices are in ${currency}, but the usage log has costs in ${await usage.currency()}. Keep its currency in ` +
       'PRICES_FILE or PRICES_CURRENCY, or start with a new database.',
   );
-}
-
-const ACCOUNT_IMAGE_DAILY_LIMIT = 100;
-
-/** Settings that routes read. */
-function limitsOf(settings: Settings) {
-  return {
-    anyImageSize: settings.anyImageSize,
-    imageDailyLimit: settings.imageDailyLimit,
-    accountImageDailyLimit: settings.accountImageDailyLimit ?? settings.imageDailyLimit ?? ACCOUNT_IMAGE_DAILY_LIMIT,
-    accountQueueShare: settings.accountQueuePercent / 100,
-    mediaProxy: settings.mediaProxy,
-    requestLogDays: settings.requestLogDays,
-    audioMaxBytes: settings.audioMaxBytes,
-    transcripts: {
-      model: settings.transcriptModel,
-      maxMinutes: settings.transcriptMaxMinutes,
-      waitSeconds: settings.transcriptWaitSeconds,
-    },
-    textMaxBytes: settings.textMaxBytes,
-    messagesEnabled: settings.messagesEnabled,
-    modelAliases: settings.modelAliases,
-    mcpEnabled: settings.mcpEnabled,
-    mcpSignIn: settings.mcpSignIn,
-    refusedBodiesPerMinute: settings.refusedBodiesPerMinute,
-    siteUrl: settings.siteUrl,
-    trustedProxies: settings.trustedProxies,
-    corsOrigins: settings.corsOrigins,
-    publicMetrics: settings.metricsPublic,
-  };
 }
 
 async function makeFirstKey(state: State, pepper: Pepper): Promise<string | undefined> {

@@ -150,7 +150,8 @@ describe('the tables of the pages equal the code', () => {
       canSignIn,
     });
     const account = { state, site, identity, ...plans, payments, paymentSecrets: {}, pepper, status };
-    const admin = { state, ...plans, pepper, settings: () => [] };
+    const changedModels = { all: [], refresh: async () => undefined, seal: () => '' };
+    const admin = { state, ...plans, pepper, changedModels, settings: () => [] };
     const all = { ...links, metrics, publicMetrics: true, messagesEnabled: true, account, admin };
     const { idempotentResponses, files } = state;
     const answers = new IdempotencyService({

@@ -262,6 +262,7 @@ function countSeconds(seconds: number | undefined): Usage {
 }
 
 function findModel(registry: Registry, model: string, operation: AudioOperation): Registered<AudioProvider> {
+  registry.checkOpen(model);
   const found = registry.audioProvider(model, operation);
   if (found) return found;
   const fitting = registry.audioModels(operation).join(', ') || 'none, since no provider of such models is ready';

@@ -41,6 +41,8 @@ export interface PluginEntry {
   required?: boolean;
   /** Deadline of each call in milliseconds, at most 600,000; for audio or a stream, until it begins. Default 30,000. */
   timeoutMs?: number;
+  /** Whether also the addresses of its options pass the address guard. Default false: the operator's file is trusted. */
+  isGuarded?: boolean;
   /** Private origins that the address guard allows for this entry, e.g. `http://127.0.0.1:9000`. */
   trustedOrigins?: readonly string[];
   /** Variables that the entry names, if it was read from a file. Default: none. */

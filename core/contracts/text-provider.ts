@@ -112,6 +112,11 @@ export interface TextProvider {
    * none.
    */
   upstreams?(): readonly UpstreamState[];
+  /**
+   * Shares the requests of a model among its upstreams by these weights, by name of the upstream, from the next request
+   * on. Without weights, by those of its options. Default: weights cannot be changed while the gateway runs.
+   */
+  weigh?(model: string, weights?: Readonly<Record<string, number>>): void;
 }
 
 export interface TextModel {
@@ -155,6 +160,8 @@ export interface TextModelUpstream {
   url: string;
   /** Name of the model there. */
   model: string;
+  /** Its share of the requests. Default: the first upstream that works gets all of them. */
+  readonly weight?: number | undefined;
 }
 
 export interface TextCall {

@@ -261,6 +261,7 @@ export interface ImageRequest {
 }
 
 export function checkModel(registry: Registry, { model, references, mask }: ImageRequest): void {
+  registry.checkOpen(model);
   const found = registry.imageModel(model);
   if (found) {
     checkReferences(found, references);

@@ -34,5 +34,6 @@ export {
   impossibleUsage,
   readReportedUsage,
 } from './plugin-failure.js';
-export { PluginHost, type Registered, type RegisteredText, Registry } from './plugin-host.js';
+export { PluginHost } from './plugin-host.js';
 export type { InstancePolicy } from './plugin-instance.js';
+export { type Registered, type RegisteredText, Registry } from './registry.js';

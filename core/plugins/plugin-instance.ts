@@ -143,7 +143,7 @@ export class PluginInstance {
       uses: [...(plugin.needs ?? []), ...(plugin.wants ?? [])],
       timeoutMs: this.#timeoutMs,
       trustedOrigins: this.trustedOrigins,
-      configuredOrigins: configuredOriginsOf(plugin, checked),
+      configuredOrigins: entry.isGuarded ? [] : configuredOriginsOf(plugin, checked),
       meter,
       lifetime: this.#lifetime.signal,
     });

@@ -332,7 +332,7 @@ const NONE: readonly RegisteredText[] = [];
 
 /** The models that may answer a request in place of `found`, in their order: those that are ready and have the route. */
 export function fallbacksOf(
-  registry: Pick<Registry, 'textProvider' | 'resolve'>,
+  registry: Pick<Registry, 'textProvider' | 'resolve' | 'isOpen'>,
   { model }: RegisteredText,
   { route, task, parsed, allows }: FallbackRequest,
 ): readonly RegisteredText[] {
@@ -342,8 +342,9 @@ export function fallbacksOf(
   if (isBound || parsed.background === true) return NONE;
   return model.fallbacks.flatMap((name) => {
     const found = registry.textProvider(registry.resolve(name));
-    const isAble = found?.model.routes.includes(route) && (!allows || allows(found.model.id));
-    return found && isAble && found.model.id !== model.id ? [found] : [];
+    const isOpen = found !== undefined && registry.isOpen(found.model.id);
+    const isAble = isOpen && found.model.routes.includes(route) && (!allows || allows(found.model.id));
+    return isAble && found.model.id !== model.id ? [found] : [];
   });
 }
 

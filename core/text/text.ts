@@ -159,7 +159,9 @@ export class TextService implements Texts {
   }
 
   #modelFor(id: string, route: TextRoute, task: ResponsesTask | undefined): RegisteredText {
-    const found = this.#registry.textProvider(this.#registry.resolve(id));
+    const model = this.#registry.resolve(id);
+    this.#registry.checkOpen(model);
+    const found = this.#registry.textProvider(model);
     if (found?.model.routes.includes(route) && does(found.contribution, task)) return found;
     const known = found ?? this.#registry.models().find((model) => model.id === id);
     const [code, message] = known
@@ -171,7 +173,9 @@ export class TextService implements Texts {
   #modelsFor(route: TextRoute, task: ResponsesTask | undefined): string {
     const able = this.#registry.texts.filter(({ contribution }) => does(contribution, task));
     const models = able.flatMap(({ contribution }) => contribution.models);
-    const ids = models.filter(({ routes }) => routes.includes(route)).map(({ id }) => id);
+    const ids = models
+      .filter(({ id, routes }) => routes.includes(route) && this.#registry.isOpen(id))
+      .map(({ id }) => id);
     return ids.join(', ') || 'none, since no provider of such models is ready';
   }
 

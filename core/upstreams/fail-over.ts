@@ -48,10 +48,10 @@ export interface FailOverOptions<Upstream> {
    */
   restMs?: number;
   /**
-   * Relative share of the work for a ready upstream, e.g. 3 against 1; 0 for one that only replaces others. Default:
-   * the best ready upstream gets all work.
+   * Relative share of the work for a ready upstream, e.g. 3 against 1; 0 for one that only replaces others. It may
+   * change. Default, and while it is undefined: the best ready upstream gets all work.
    */
-  weightOf?(upstream: Upstream): number;
+  weightOf?(upstream: Upstream): number | undefined;
   /**
    * Retries per call, over all calls, e.g. 0.2; ten at once and one each second are free. Default: only the limit per
    * call.
@@ -406,31 +406,32 @@ class RetryBudget {
  * 0 only if no other is available.
  */
 class WeightedRoundRobin<Item> {
-  readonly #weightOf: (item: Item) => number;
+  readonly #weightOf: (item: Item) => number | undefined;
   /** The credit of each item; the sum is zero, so that an item that was absent does not catch up. */
   readonly #credit = new Map<Item, number>();
 
-  /** @param weightOf Not negative. */
-  constructor(weightOf: (item: Item) => number) {
+  /** @param weightOf Not negative; undefined of all items if the first one is chosen. */
+  constructor(weightOf: (item: Item) => number | undefined) {
     this.#weightOf = weightOf;
   }
 
   next(items: readonly Item[]): Item | undefined {
     const [only] = items;
-    if (items.length <= 1) return only;
-    const weighed = items.filter((item) => this.#weightOf(item) > 0);
-    const total = weighed.reduce((sum, item) => sum + this.#weightOf(item), 0);
-    let chosen = only;
+    if (only === undefined || items.length === 1 || this.#weightOf(only) === undefined) return only;
+    const weightOf = (item: Item) => this.#weightOf(item) ?? 0;
+    const weighed = items.filter((item) => weightOf(item) > 0);
+    const total = weighed.reduce((sum, item) => sum + weightOf(item), 0);
+    let chosen: Item = only;
     let max = Number.NEGATIVE_INFINITY;
     for (const item of weighed) {
-      const owed = (this.#credit.get(item) ?? 0) + this.#weightOf(item);
+      const owed = (this.#credit.get(item) ?? 0) + weightOf(item);
       this.#credit.set(item, owed);
       if (owed > max) {
         max = owed;
         chosen = item;
       }
     }
-    if (weighed.length > 0 && chosen !== undefined) this.#credit.set(chosen, max - total);
+    if (weighed.length > 0) this.#credit.set(chosen, max - total);
     return chosen;
   }
 }

@@ -15,6 +15,7 @@ import {
   type HttpStream,
   type Static,
   type TextCall,
+  type TextModelUpstream,
   type TextRoute,
   Type,
 } from '../contracts/index.js';
@@ -227,6 +228,41 @@ export interface ChosenUpstreams<Upstream> {
   upstreams: readonly Upstream[];
   /** Whether the first one that works gets all requests. Default: they are shared by weight. */
   isOrdered: boolean;
+}
+
+/** The weights of a model's upstreams: those of its options, until others replace them. */
+export class UpstreamWeights<Upstream extends { member: string; weight: number }> {
+  readonly #isOrdered: boolean;
+  #changed: Readonly<Record<string, number>> | undefined;
+
+  constructor({ isOrdered }: Pick<ChosenUpstreams<Upstream>, 'isOrdered'>) {
+    this.#isOrdered = isOrdered;
+  }
+
+  /** Undefined of all upstreams while the first one that works gets all requests. */
+  readonly of = ({ member, weight }: Upstream): number | undefined => {
+    if (this.#changed) return this.#changed[member] ?? weight;
+    return this.#isOrdered ? undefined : weight;
+  };
+
+  /** @param changed By name in the log. Default: those of the options. */
+  change(changed?: Readonly<Record<string, number>>): void {
+    this.#changed = changed;
+  }
+
+  /** An upstream for {@link TextModel.upstreams}. */
+  describe(upstream: Upstream & { url: string; model: string }): TextModelUpstream {
+    const weightOf = () => this.of(upstream);
+    const { member: name, url, model } = upstream;
+    return {
+      name,
+      url,
+      model,
+      get weight() {
+        return weightOf();
+      },
+    };
+  }
 }
 
 interface ConfiguredUpstream {

@@ -43,6 +43,7 @@ import {
   type UpstreamState,
   type Upstreams,
   UpstreamUrlSchema,
+  UpstreamWeights,
   withoutNames,
 } from 'mediagate/plugin';
 import { chatAnswer, countAnswer } from './answer.js';
@@ -159,6 +160,7 @@ interface Upstream {
 
 interface Served {
   model: TextModel;
+  weights: UpstreamWeights<Upstream>;
   asking: ThinkingOptions;
   answering: Upstreams<Upstream>;
   /** Fails, and is limited, by itself: an upstream that does not count tokens still answers. */
@@ -185,6 +187,10 @@ class AnthropicTextProvider implements TextProvider {
 
   upstreams(): UpstreamState[] {
     return sumUpstreamStates([...this.#all.values()].flatMap(({ answering }) => answering.states()));
+  }
+
+  weigh(model: string, weights?: Readonly<Record<string, number>>): void {
+    this.#all.get(model)?.weights.change(weights);
   }
 
   async send(call: TextCall): Promise<TextReply> {
@@ -282,7 +288,8 @@ function serve(
   const { budgetMs, restMs } = options;
   const names = upstreams.map(({ member }) => member);
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
-  const weightOf = chosen.isOrdered ? undefined : ({ weight }: Upstream) => weight;
+  const weights = new UpstreamWeights<Upstream>(chosen);
+  const weightOf = weights.of;
   const create = (task: string) =>
     createUpstreams({ upstreams, clock, hints, name: `${id} ${task}`, logger, names, weightOf, ...limits });
   return {
@@ -295,9 +302,10 @@ function serve(
       ...(one.outputTokensPerSecond !== undefined && { outputTokensPerSecond: one.outputTokensPerSecond }),
       ...(contextLength !== undefined && { contextLength }),
       ...(one.fallbacks && { fallbacks: one.fallbacks }),
-      upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
+      upstreams: upstreams.map((upstream) => weights.describe(upstream)),
     },
     asking: { thinking, maxOutputTokens },
+    weights,
     answering: create('answering'),
     counting: create('counting'),
     firstByteSeconds: one.firstByteSeconds ?? options.firstByteSeconds,

@@ -137,6 +137,10 @@ class OpenaiTextProvider implements TextProvider {
     return sumUpstreamStates([...this.#all.values()].flatMap(({ answering }) => answering.states()));
   }
 
+  weigh(model: string, weights?: Readonly<Record<string, number>>): void {
+    this.#all.get(model)?.weights.change(weights);
+  }
+
   // Async, so that what is refused before a request rejects, as the contract says.
   async send(call: TextCall): Promise<TextReply> {
     const { route, task, model, stream, signal } = call;
@@ -308,11 +312,11 @@ class OpenaiTextProvider implements TextProvider {
 }
 
 function withFailOver({ options, clock, hints, logger }: PluginContext<Options>, model: ServedModel): Served {
-  const { upstreams, isOrdered } = model;
+  const { upstreams, weights } = model;
   const { budgetMs, restMs } = options;
   const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS, retryShare: RETRY_SHARE };
   const names = upstreams.map(({ member }) => member);
-  const weightOf = isOrdered ? undefined : ({ weight }: Upstream) => weight;
+  const weightOf = weights.of;
   const create = (task: string) =>
     createUpstreams({ upstreams, clock, hints, name: `${model.model.id} ${task}`, logger, weightOf, names, ...limits });
   return { ...model, answering: create('answering'), looking: create('looking') };

@@ -19,6 +19,7 @@ import {
   TextTimeFields,
   Type,
   UpstreamUrlSchema,
+  UpstreamWeights,
 } from 'mediagate/plugin';
 import type { SystemMessages } from './system-messages.js';
 
@@ -165,8 +166,7 @@ export interface Upstream {
 export interface ServedModel {
   model: TextModel;
   upstreams: readonly Upstream[];
-  /** Whether the first upstream that works gets all requests. Default: they are shared by weight. */
-  isOrdered: boolean;
+  weights: UpstreamWeights<Upstream>;
   /** Default: by the request. */
   firstByteSeconds: number | undefined;
 }
@@ -198,6 +198,7 @@ function servedModel(
     const { name = nameOf(upstream.url), ...rest } = upstream;
     return { ...rest, name, publicModel: id, systemMessages };
   });
+  const weights = new UpstreamWeights<Upstream>({ isOrdered });
   const served = routes.filter((route) => upstreams.some((upstream) => canServe(upstream, route)));
   if (served.length === 0) throw new Error(`${at}: no upstream of the model has one of its routes`);
   const isNative = (route: TextRoute) => upstreams.some(({ routes }) => routes.includes(route));
@@ -214,10 +215,10 @@ function servedModel(
       ...(outputLimitField !== undefined && { outputLimitField }),
       ...(reasoningField !== undefined && { reasoningField }),
       ...(one.outputTokensPerSecond !== undefined && { outputTokensPerSecond: one.outputTokensPerSecond }),
-      upstreams: upstreams.map(({ member, url, model }) => ({ name: member, url, model })),
+      upstreams: upstreams.map((upstream) => weights.describe(upstream)),
     },
     upstreams,
-    isOrdered,
+    weights,
     firstByteSeconds: one.firstByteSeconds ?? options.firstByteSeconds,
   };
 }

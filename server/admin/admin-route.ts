@@ -159,7 +159,8 @@ async function readBody(context: ParamsContext, { bodies, validator, schema, act
   throw unaccepted(param, accepted);
 }
 
-function unaccepted(param: string, accepted: string): GatewayError {
+/** The error of a field that is not what it accepts. */
+export function unaccepted(param: string, accepted: string): GatewayError {
   return new GatewayError('invalid_value', `${param} must be ${accepted}.`, { param });
 }
 

@@ -11,6 +11,7 @@ import { groupRoutes } from './groups.js';
 import { incidentRoutes } from './incidents.js';
 import { jobRoutes } from './jobs.js';
 import { keyRoutes } from './keys.js';
+import { modelChangeRoutes } from './model-change-routes.js';
 import { modelTestRoutes } from './model-tests.js';
 import { modelRoutes } from './models.js';
 import { orderRoutes } from './orders.js';
@@ -82,8 +83,10 @@ export {
   type WholeKey,
 } from './keys.js';
 export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRange } from './lists.js';
+export { addModel, changeModel, findModel, type ModelChangeInput, removeModel, weighable } from './model-changes.js';
 export { type ModelTest, testModel, testServedModel } from './model-tests.js';
 export {
+  changesOf,
   type ListedModel,
   latenciesOf,
   listModels,
@@ -164,7 +167,9 @@ export function adminRoutes(services: AdminServices): Route[] {
     ...requestRoutes(services),
     ...jobRoutes(services),
     ...modelRoutes(services),
+    // Before the routes of one model, since its path has the form of an id.
     ...modelTestRoutes(services),
+    ...modelChangeRoutes(services),
     ...settingRoutes(services),
     ...alertRoutes(services),
     ...auditRoutes(services),

@@ -5,8 +5,16 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { field, optional, Type, type UpstreamState } from '../../core/contracts/index.js';
-import { Count, Nullable, type Route, Text } from '../http/index.js';
+import {
+  field,
+  type ModelPrices,
+  ModelPricesSchema,
+  optional,
+  Type,
+  type UpstreamState,
+} from '../../core/contracts/index.js';
+import { Count, Nullable, OneOf, type Route, Text } from '../http/index.js';
+import type { ChangedModel } from '../model-changes/index.js';
 import { encodeModel, mockEntries, orderModels } from '../models/index.js';
 import { groupEntries } from '../plugin-groups.js';
 import type { ModelLatency } from '../usage/index.js';
@@ -19,10 +27,10 @@ export type ListedModel = ReturnType<typeof listModels>[number];
 
 /** Own names first, then those of the service document. */
 export function listModels(
-  gateway: Pick<Gateway, 'models' | 'plugins' | 'text' | 'resolveModel'>,
+  gateway: Pick<Gateway, 'allModels' | 'plugins' | 'text' | 'resolveModel'>,
   messagesEnabled: boolean,
 ) {
-  const ready = gateway.models();
+  const ready = gateway.allModels();
   const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
   const mocks = mockEntries(gateway);
   return orderModels(ready.map(({ id }) => id)).map((id) => {
@@ -42,34 +50,60 @@ export function listModels(
 /** A model with the health of its provider. */
 export interface WatchedModel {
   model: ListedModel;
-  /** `ok`, `degraded` while some upstreams cool down, `down` while all do or the upstream does not list the model. */
-  health: 'ok' | 'degraded' | 'down';
+  /**
+   * `ok`, `degraded` while some upstreams cool down, `down` while all do or the upstream does not list the model, `off`
+   * if an operator has switched it off.
+   */
+  health: 'ok' | 'degraded' | 'down' | 'off';
   /** The id that it is another name of. */
   aliasOf: string | undefined;
   /** Of its provider, by name. */
   upstreams: readonly UpstreamState[];
+  /** What operators have changed of it. Default: nothing. */
+  changed: ChangedModel | undefined;
 }
 
-/** The models that answer now, with the health of their providers. */
-export function watchModels({ gateway, messagesEnabled }: Of<'gateway' | 'messagesEnabled'>): readonly WatchedModel[] {
+/** The models that answer now or are switched off, with the health of their providers. */
+export function watchModels({
+  gateway,
+  messagesEnabled,
+  changedModels,
+}: Of<'gateway' | 'messagesEnabled' | 'changedModels'>): readonly WatchedModel[] {
   const plugins = new Map(gateway.plugins().map((plugin) => [plugin.id, plugin]));
-  const ready = new Map(gateway.models().map((model) => [model.id, model]));
+  const ready = new Map(gateway.allModels().map((model) => [model.id, model]));
+  const all = new Map(changedModels.all.map((one) => [one.model, one]));
   return listModels(gateway, messagesEnabled).map((model) => {
     const upstreams = plugins.get(model.provider)?.upstreams ?? [];
     const cooling = upstreams.filter(({ isCoolingDown }) => isCoolingDown).length;
     const { isAbsent, aliasOf } = ready.get(model.id) ?? {};
     const isDown = isAbsent === true || (cooling > 0 && cooling === upstreams.length);
-    return { model, health: isDown ? 'down' : cooling > 0 ? 'degraded' : 'ok', aliasOf, upstreams };
+    const changed = all.get(aliasOf ?? model.id);
+    const health = changed?.isClosed ? 'off' : isDown ? 'down' : cooling > 0 ? 'degraded' : 'ok';
+    return { model, health, aliasOf, upstreams, changed };
   });
 }
 
-export function describeWatchedModel({ model, health, aliasOf, upstreams }: WatchedModel) {
+/** @param prices Of the model. Default: it has none. */
+export function describeWatchedModel(
+  { model, health, aliasOf, upstreams, changed }: WatchedModel,
+  prices?: ModelPrices,
+) {
   return {
     ...model,
     ...(aliasOf !== undefined && { alias_of: aliasOf }),
     health,
     provider_upstreams: upstreams.map(describeUpstream),
+    ...(changed && { changed: changesOf(changed) }),
+    ...(prices && { prices }),
   };
+}
+
+/** What differs from the configuration. */
+export const MODEL_CHANGES = ['switched_off', 'weights', 'prices', 'added'] as const;
+
+export function changesOf({ isClosed, weights, prices, added }: ChangedModel): (typeof MODEL_CHANGES)[number][] {
+  const made = { switched_off: isClosed, weights, prices, added };
+  return MODEL_CHANGES.filter((name) => made[name]);
 }
 
 function describeUpstream({ name, isCoolingDown, tries, failures }: UpstreamState) {
@@ -115,6 +149,7 @@ export const ModelShape = Type.Object({
         name: optional(Text, 'Name of the upstream.'),
         url: field(Text, 'Address.'),
         model: field(Text, "The upstream's name of the model."),
+        weight: optional(Type.Number(), 'Its share of the requests. Absent if the first that works gets all.'),
       }),
     ),
     'Servers of a text model.',
@@ -124,13 +159,18 @@ export const ModelShape = Type.Object({
   alias_of: optional(Text, 'Id of the model that it is another name of. Absent for an own name.'),
   health: optional(
     Text,
-    'Of a running gateway: `ok`; `degraded` while some of its upstreams cool down; `down` while all do.',
+    'Of a running gateway: `ok`; `degraded` while some of its upstreams cool down; `down` while all do; `off` if it is switched off.',
     'ok',
   ),
   provider_upstreams: optional(
     Type.Array(Upstream),
     'Of a running gateway: upstreams of its provider, if it reports them.',
   ),
+  changed: optional(
+    Type.Array(OneOf(...MODEL_CHANGES)),
+    'Of a running gateway: what operators have changed of it since it was configured. Absent without a change.',
+  ),
+  prices: optional(ModelPricesSchema, 'Of a running gateway: its prices, as in `PRICES_FILE`. Absent without any.'),
   latency: optional(Latency, 'Of a running gateway: how long its answers take. Absent without an answer.'),
 });
 /** Schema of an entry of the plugins file, also of `mediagate plugins`. */
@@ -173,13 +213,15 @@ export function modelRoutes(services: AdminServices): Route[] {
       method: 'GET',
       path: '/models',
       summary: 'List models and their upstreams',
-      description: 'Lists the models that answer now, with provider, servers, health and failures of this process.',
+      description:
+        'Lists the models that answer now or are switched off, with provider, servers, health and failures of this process.',
       answer: { description: 'The models.', name: 'AdminModels', schema: wholeList(ModelShape, 'Own names first.') },
       async run() {
         const latencies = await latenciesOf(services);
         const data = watchModels(services).map((one) => {
           const latency = latencies.get(one.aliasOf ?? one.model.id);
-          return { ...describeWatchedModel(one), ...(latency && { latency: describeLatency(latency) }) };
+          const prices = services.livePrices?.ofModel(one.aliasOf ?? one.model.id);
+          return { ...describeWatchedModel(one, prices), ...(latency && { latency: describeLatency(latency) }) };
         });
         return { object: 'list', data };
       },

@@ -5,9 +5,10 @@
 
 import type { ServerContext } from '../http/index.js';
 import type { KeyTable, Pepper } from '../keys/index.js';
+import type { AppliedModels } from '../model-changes/index.js';
 import type { Health } from '../observability/index.js';
 import type { PlanTermsOptions } from '../plans/index.js';
-import type { Prices } from '../prices/index.js';
+import type { LivePrices, Prices } from '../prices/index.js';
 import type { ReportedSetting } from '../settings/index.js';
 import type { State } from '../state.js';
 import type { Latencies } from '../usage/index.js';
@@ -17,6 +18,10 @@ export interface AdminDependencies extends PlanTermsOptions {
   state: State;
   /** The pepper for hashing new keys. */
   pepper: Pepper;
+  /** What operators have changed of models, as this process has it. */
+  changedModels: Pick<AppliedModels, 'all' | 'refresh' | 'seal'>;
+  /** The prices, as operators may change them. Default: there are none, and can be none. */
+  livePrices?: LivePrices | undefined;
   /** How long models take. Default: it is not measured. */
   latencies?: Pick<Latencies, 'read'>;
   /** The settings of this process, without secrets. Called whenever they are asked for. */

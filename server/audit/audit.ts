@@ -83,6 +83,12 @@ export const AUDIT_ACTIONS = [
   'alert.acknowledged',
   'incident.added',
   'incident.closed',
+  'model.closed',
+  'model.opened',
+  'model.weighed',
+  'model.priced',
+  'model.added',
+  'model.removed',
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

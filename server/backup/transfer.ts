@@ -368,6 +368,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   sessions: true,
   sign_ins: true,
   invitations: true,
+  changed_models: true,
   passkeys: true,
   passkey_challenges: true,
   recovery_codes: true,

@@ -154,8 +154,8 @@ export const ModelTests = Type.Array(
 );
 export const AddedModel = Type.Object({
   id: field(Text, 'Id of the model.'),
-  provider: field(Text, 'Entry of the plugins file.'),
-  file: field(Text, 'The plugins file.'),
+  provider: field(Text, 'Entry of the plugins file, or of the model that running gateways add.'),
+  file: optional(Text, 'The plugins file. Absent with `--live`.'),
   model: optional(
     Type.Object({
       id: field(Text, 'Id of the model.'),
@@ -170,6 +170,11 @@ export const AddedModel = Type.Object({
     Type.Object({ name: optional(Text, 'Name of the upstream.'), url: optional(Text, 'Its address.') }),
     'The server that was added to a model that existed.',
   ),
+});
+
+export const ChangedModel = Type.Object({
+  id: field(Text, 'Id of the model.'),
+  changed: field(Texts, 'What differs from the files now: `switched_off`, `weights`, `prices`, `added`.'),
 });
 
 export const CancelledJob = Type.Object({ ...jobFields, ...changed });

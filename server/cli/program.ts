@@ -10,7 +10,8 @@ import type { Settings } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
 import { ACCESS_COMMANDS } from './access/access-commands.js';
 import { type CommandDeclaration, type OptionDeclaration, optionOf, PRINT_JSON } from './define-command.js';
-import { GATEWAY_COMMANDS, init, MODEL_COMMANDS, serve } from './gateway/gateway-commands.js';
+import { GATEWAY_COMMANDS, init, serve } from './gateway/gateway-commands.js';
+import { MODEL_COMMANDS } from './gateway/model-commands.js';
 import { printOutcome } from './output.js';
 
 /** All commands in the order of the help. */

@@ -12,6 +12,7 @@ import { incidentPages } from './incidents.js';
 import { invitationPages } from './invitations.js';
 import { jobPages } from './jobs.js';
 import { keyPages } from './keys.js';
+import { modelPage } from './model.js';
 import { modelPages } from './models.js';
 import { orderPages } from './orders.js';
 import { overviewPages } from './overview.js';
@@ -31,6 +32,7 @@ export function consoleRoutes(services: ConsoleServices): Route[] {
     ...keyPages(services),
     ...groupPages(services),
     ...modelPages(services),
+    ...modelPage(services),
     ...requestPages(services),
     ...jobPages(services),
     ...alertPages(services),

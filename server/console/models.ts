@@ -5,7 +5,14 @@
  * takes. Addresses are shown, keys never.
  */
 
-import { latenciesOf, type ModelTest, testServedModel, type WatchedModel, watchModels } from '../admin/index.js';
+import {
+  addModel,
+  latenciesOf,
+  type ModelTest,
+  testServedModel,
+  type WatchedModel,
+  watchModels,
+} from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
@@ -21,12 +28,18 @@ import {
 } from '../site/index.js';
 import type { ModelLatency } from '../usage/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
-import { action, actions, choiceField, section } from './parts.js';
+import { NEW_MODEL_FORM, readServer, serverFields } from './model-forms.js';
+import { action, actions, choiceField, section, textField } from './parts.js';
 
 const PATH = '/admin/models';
 /** A page stays below 80 kB. */
 const ROWS = 50;
-const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = { ok: 'good', degraded: 'warn', down: 'bad' };
+export const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = {
+  ok: 'good',
+  degraded: 'warn',
+  down: 'bad',
+  off: 'plain',
+};
 
 type Plugin = PluginGroup;
 
@@ -39,6 +52,19 @@ export function modelPages(services: ConsoleServices): Route[] {
       description: 'Page of models and plugins: providers, servers, health, failures and prices.',
       query: { q: 'Part of a name of a model, a provider or a server.' },
       show,
+    }),
+    consoleForm(services, {
+      path: '/models',
+      summary: 'Add a model in the console',
+      description: 'Adds a text model at a server, without a restart.',
+      form: NEW_MODEL_FORM,
+      errors: ['invalid_value'],
+      show,
+      async run(call) {
+        const id = call.field('id');
+        await addModel(services, { ...readServer(call), id }, call.by);
+        return `/models/${encodeURIComponent(id)}?done=model_added`;
+      },
     }),
     consoleForm(services, {
       path: '/models/test',
@@ -68,19 +94,19 @@ async function modelsPage(services: ConsoleServices, call: ConsoleCall, tested?:
   const search = query('q')?.toLowerCase();
   const all = watchModels(services).filter(({ aliasOf }) => aliasOf === undefined);
   const found = search === undefined ? all : all.filter((one) => wordsOf(one).includes(search));
-  const prices = new Map(
-    loadModels({ ...services, modelAliases: false, audioMaxBytes: 0, prices: services.prices }).map((model) => [
-      model.id,
-      model.prices,
-    ]),
-  );
+  const prices = pricesOf(services);
   const latencies = await latenciesOf(services);
   // Those that do not work first.
-  const rows = [...found.filter(({ health }) => health !== 'ok'), ...found.filter(({ health }) => health === 'ok')];
+  const rows = [
+    ...found.filter(({ health }) => health === 'degraded' || health === 'down'),
+    ...found.filter(({ health }) => health === 'ok'),
+    ...found.filter(({ health }) => health === 'off'),
+  ];
   return {
     title: own.pages.models,
     current: 'models',
     lead: t.lead,
+    primary: renderAdd(call),
     content: html`${renderTest(call, all, tested)}
 ${filterCard(
   {
@@ -101,7 +127,7 @@ ${dataTable<WatchedModel>({
     {
       head: t.model,
       cell: ({ model }) =>
-        html`<bdi class="mono small">${model.id}</bdi>${model.mock && html` ${badge(locale.texts.models.mock, 'warn')}`}<br><span class="small muted">${locale.texts.models.kinds[model.kind as 'text'] ?? model.kind}</span>`,
+        html`<a href="/admin/models/${encodeURIComponent(model.id)}"><bdi class="mono small">${model.id}</bdi></a>${model.mock && html` ${badge(locale.texts.models.mock, 'warn')}`}<br><span class="small muted">${locale.texts.models.kinds[model.kind as 'text'] ?? model.kind}</span>`,
     },
     { head: t.health, inCard: 'end', cell: ({ health }) => badge(t.healths[health], HEALTH[health]) },
     {
@@ -118,6 +144,38 @@ ${rows.length > ROWS && html`<p class="small muted">${t.more(rows.length - ROWS)
 ${section('plugins', t.plugins, renderPlugins(groupEntries(services.gateway.plugins()), locale))}
 <p class="small muted">${t.whereSet}</p>`,
   };
+}
+
+/** Prices of all models, as people know them. */
+export function pricesOf(services: ConsoleServices): ReadonlyMap<string, readonly PriceLine[]> {
+  const sources = { ...services, modelAliases: false, audioMaxBytes: 0, prices: services.prices };
+  return new Map(loadModels(sources).map((model) => [model.id, model.prices]));
+}
+
+function renderAdd(call: ConsoleCall): Html {
+  const { locale, field, fields, problem } = call;
+  const t = locale.texts.console.model;
+  const isSent = problem !== undefined && fields.includes('url');
+  const name = textField({
+    name: 'id',
+    label: t.id,
+    isRequired: true,
+    placeholder: 'team-llama',
+    value: isSent ? field('id') : '',
+  });
+  return action(
+    {
+      path: '/models',
+      id: 'add',
+      label: t.add,
+      words: t.addWords,
+      button: t.addNow,
+      fields: html`${name}${serverFields(call, undefined, isSent)}`,
+      isPrimary: true,
+      isOpen: isSent,
+    },
+    locale,
+  );
 }
 
 function renderTest({ locale, field }: ConsoleCall, all: readonly WatchedModel[], tested: Tested | undefined): Html {
@@ -144,16 +202,16 @@ function wordsOf({ model, upstreams }: WatchedModel): string {
   return [model.id, model.provider, ...servers, ...upstreams.map(({ name }) => name)].join(' ').toLowerCase();
 }
 
-function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html | string {
+export function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html | string {
   if (model.upstreams.length === 0 && upstreams.length === 0) return '–';
   const t = locale.texts.console.models;
-  return html`<ul class="stack-small small">${model.upstreams.map(({ url, model: name }) => html`<li><bdi class="mono">${url}</bdi>${name !== model.id && html` <bdi class="mono muted">${name}</bdi>`}</li>`)}${upstreams.map(
+  return html`<ul class="stack-small small">${model.upstreams.map(({ url, model: name, weight }) => html`<li><bdi class="mono">${url}</bdi>${name !== model.id && html` <bdi class="mono muted">${name}</bdi>`}${weight !== undefined && model.upstreams.length > 1 && html` <span class="muted">${locale.texts.console.model.weight} ${locale.count(weight)}</span>`}</li>`)}${upstreams.map(
     ({ name, isCoolingDown, tries, failures }) =>
       html`<li>${upstreams.length > 1 && html`<code>${name}</code> `}${isCoolingDown && html`${badge(t.cooling, 'bad')} `}<span class="muted">${t.tries(tries, failures)}</span></li>`,
   )}</ul>`;
 }
 
-function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html | string {
+export function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html | string {
   const t = locale.texts.console.models;
   if (!latency) return '–';
   const { answers, total, first } = latency;
@@ -163,7 +221,10 @@ function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html 
   return html`<ul class="small">${first && line(t.firstToken, first)}${line(t.whole, total)}<li class="muted">${t.answers(answers)}</li></ul>`;
 }
 
-function renderPrices(prices: readonly PriceLine[], { texts: { models: t }, smallMoney }: Locale): Html | string {
+export function renderPrices(
+  prices: readonly PriceLine[],
+  { texts: { models: t }, smallMoney }: Locale,
+): Html | string {
   if (prices.length === 0) return '–';
   return html`<ul class="small">${prices.map(({ unit, amount, currency, isHighest }) => {
     const price = smallMoney(amount, currency);

@@ -76,7 +76,7 @@ export interface TextField {
   placeholder?: string;
   isRequired?: boolean;
   maxLength?: number;
-  type?: 'text' | 'number';
+  type?: 'text' | 'number' | 'password';
   suggestions?: readonly string[];
 }
 
@@ -179,7 +179,7 @@ export async function history(
         cell: ({ action: name, from, to }) =>
           html`<span title="${name}">${t.actions[name]}</span>${to !== null && html`<br><span class="small muted">${from !== null && `${stateOf(from)} → `}${stateOf(to)}</span>`}`,
       },
-      ...(withSubject ? [{ head: t.subject, cell: ({ subject }: AuditEntry) => subjectLink(subject) }] : []),
+      ...(withSubject ? [{ head: t.subject, cell: (entry: AuditEntry) => subjectLink(entry) }] : []),
       { head: t.actor, cell: ({ actor }) => actorName(actor, people) },
       { head: t.note, inCard: 'line', cell: ({ note }) => note && html`<bdi class="small">${note}</bdi>` },
     ],
@@ -187,9 +187,9 @@ export async function history(
 }
 
 /** A subject of the audit log leads to its page, if it has one. */
-function subjectLink(subject: string): Html {
+function subjectLink({ subject, action: name }: AuditEntry): Html {
   const text = html`<bdi class="small mono clip" title="${subject}">${subject}</bdi>`;
-  const path = pathOf(subject);
+  const path = name.startsWith('model.') ? `/admin/models/${encodeURIComponent(subject)}` : pathOf(subject);
   return path === undefined ? text : html`<a href="${path}">${text}</a>`;
 }
 

@@ -3,8 +3,10 @@
  */
 
 export { dearestOf } from './dearest.js';
+export { createLivePrices, type LivePrices } from './live-prices.js';
 export { type PriceCatalogue, readPriceCatalogue } from './price-catalogues.js';
 export { importPrices, type PriceChange } from './price-import.js';
+export { readPrices, readPricesFile } from './price-sources.js';
 export {
   addCost,
   createPrices,
@@ -16,8 +18,6 @@ export {
   type PricedUse,
   type Prices,
   type PricesFile,
-  readPrices,
-  readPricesFile,
   sendCost,
 } from './prices.js';
 export { PricesError } from './token-prices.js';

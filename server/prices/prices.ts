@@ -1,5 +1,5 @@
 /*
- * Reads `PRICES_FILE` and the prices of the plugins file, and computes costs. A cost is a whole number of millionths of
+ * Computes costs from prices. A cost is a whole number of millionths of
  * the currency: the exact sum of a request, rounded half up, once. Sums are computed with integers from the decimal
  * digits as written, so they have no rounding error of binary fractions. A request that no price is known for has the
  * cost null in the log, which is not the cost 0. For budgets, the highest cost of a request is computed before it runs.
@@ -9,8 +9,6 @@
 
 import type { ServerResponse } from 'node:http';
 import { field, type ModelPrices, ModelPricesSchema, optional, type Static, Type } from '../../core/contracts/index.js';
-import { createValidator, readJsonFile } from '../../core/runtime/index.js';
-import { isCurrency } from '../format/index.js';
 import {
   costOfTokens,
   type ExactPrices,
@@ -19,7 +17,6 @@ import {
   highestOutputPrice,
   larger,
   least,
-  PricesError,
   type TokenDemand,
   type TokenUse,
   toExact,
@@ -308,77 +305,6 @@ function toCost(sum: bigint): number {
 
 function roundedUp(sum: bigint): bigint {
   return ((sum + MILLIONTH - 1n) / MILLIONTH) * MILLIONTH;
-}
-
-const validator = createValidator(PRICES_FILE_SCHEMA);
-
-/** Where prices may be stated. */
-export interface PriceSources {
-  /** `PRICES_FILE`. Default: none. */
-  file?: string;
-  /** `PRICES_CURRENCY`: the currency of `models`. Default: that of the file, otherwise USD. */
-  currency?: string;
-  /** Prices of models in the plugins file. Default: none. */
-  models?: Readonly<Record<string, ModelPrices>>;
-  /** Further name of a model → its id: a model without prices has those of its first alias with prices. Default: none. */
-  aliases?: ReadonlyMap<string, string>;
-}
-
-/** Reads the file that `PRICES_FILE` names. @throws PricesError naming the field. */
-export async function readPricesFile(file: string): Promise<PricesFile> {
-  const advice = 'Set PRICES_FILE to the file of prices.';
-  return readJsonFile(file, { validator, advice, failure: PricesError });
-}
-
-/**
- * Reads all prices.
- * @returns Undefined if there are none.
- * @throws PricesError
- */
-export async function readPrices({ file, currency, models = {}, aliases }: PriceSources): Promise<Prices | undefined> {
-  if (file === undefined) {
-    if (Object.keys(models).length === 0) return undefined;
-    const ofAll = withAliases(models, aliases);
-    const table = { currency: checkCurrency(currency ?? 'USD', 'PRICES_CURRENCY'), models: ofAll };
-    return within('the plugins file', () => createPrices(table));
-  }
-  const { models: ofFile = {}, ...table } = await readPricesFile(file);
-  checkCurrency(table.currency, `${file}: currency`);
-  if (currency !== undefined && currency !== table.currency) {
-    throw new PricesError(`PRICES_CURRENCY must be the currency of PRICES_FILE (${table.currency}), or not be set.`);
-  }
-  const twice = Object.keys(models).find((id) => Object.hasOwn(ofFile, id));
-  if (twice !== undefined) {
-    throw new PricesError(`${file}: models.${twice} has prices in the plugins file as well. Remove one of the two.`);
-  }
-  within('the plugins file', () => createPrices({ currency: table.currency, models }));
-  return within(file, () => createPrices({ ...table, models: withAliases({ ...ofFile, ...models }, aliases) }));
-}
-
-function withAliases(
-  models: Readonly<Record<string, ModelPrices>>,
-  aliases: ReadonlyMap<string, string> = new Map(),
-): Record<string, ModelPrices> {
-  const all = { ...models };
-  for (const [name, id] of aliases) {
-    const prices = models[name];
-    if (prices && !Object.hasOwn(all, id)) all[id] = prices;
-  }
-  return all;
-}
-
-/** Names the source of the prices in errors. */
-function within<Result>(source: string, create: () => Result): Result {
-  try {
-    return create();
-  } catch (error) {
-    throw error instanceof PricesError ? new PricesError(`${source}: ${error.message}`) : error;
-  }
-}
-
-function checkCurrency(currency: string, name: string): string {
-  if (isCurrency(currency)) return currency;
-  throw new PricesError(`${name} must be the code of a currency (ISO 4217), such as USD or EUR.`);
 }
 
 /** The header of an answer with its cost: `0.001234 USD`. Without a known cost it is not set. */

@@ -5,6 +5,7 @@
 export { checkExecutables, findChromium, findFfmpeg, notExecutable, packagedFfmpeg } from './executables.js';
 export {
   checkRoom,
+  findIdentitySecrets,
   findLinkSecrets,
   findPeppers,
   fingerprintsOf,

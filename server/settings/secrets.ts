@@ -37,6 +37,12 @@ export async function loadIdentitySecrets({
   return [await loadSecret(dataDir, KEY_PEPPER)];
 }
 
+/** As {@link loadIdentitySecrets}; empty if neither the settings nor the data folder has one. Creates none. */
+export async function findIdentitySecrets(settings: Settings): Promise<readonly Uint8Array[]> {
+  const known = settings.keyPeppers.length > 0 || isStored(settings, KEY_PEPPER);
+  return known ? loadIdentitySecrets(settings) : [];
+}
+
 /** Peppers of the settings or of the data folder; empty if neither has one. Creates none. */
 export async function findPeppers(settings: Settings): Promise<Pepper[]> {
   const known = settings.keyPeppers.length > 0 || isStored(settings, KEY_PEPPER);

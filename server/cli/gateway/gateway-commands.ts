@@ -7,7 +7,6 @@
 import { defineCommand } from '../define-command.js';
 import type { Outcome } from '../output.js';
 
-const MODEL = 'id of the model';
 const JOB = ['job', 'its id'] as const;
 
 export const serve = defineCommand({
@@ -37,69 +36,6 @@ mediagate.env is already.`,
   examples: ['init --yes'],
   run: async (...call): Promise<Outcome<'WrittenSettings'>> => (await import('../init.js')).initCommand(...call),
 });
-
-export const importPrices = defineCommand({
-  name: 'prices import',
-  summary: 'import list prices from a public catalogue into PRICES_FILE, and show what changes',
-  arguments: [['file', "LiteLLM's model_prices_and_context_window.json, or the api.json of models.dev"]],
-  options: {
-    '--model <id>': {
-      text: 'model to import; with =NAME its name in the catalogue; may be repeated (default: all of PRICES_FILE)',
-      many: true,
-    },
-    '--accept': 'also take prices that are 10 times higher or lower, and drop those that the catalogue lacks',
-    '--dry-run': 'only show what would change',
-  },
-  examples: ['prices import api.json --model gpt-5.2=openai/gpt-5.2'],
-  shape: 'ImportedPrices',
-  run: async (...call): Promise<Outcome<'ImportedPrices'>> =>
-    (await import('./prices.js')).importPricesCommand(...call),
-});
-
-export const testModel = defineCommand({
-  name: 'models test',
-  summary: 'ask the upstreams of a model, and send it one short request',
-  arguments: [['model', MODEL]],
-  options: { '--no-request': 'only ask what costs nothing' },
-  shape: 'ModelTests',
-  run: async (...call): Promise<Outcome<'ModelTests'>> => (await import('./models.js')).testModelCommand(...call),
-});
-
-export const addModel = defineCommand({
-  name: 'models add',
-  summary: 'add a text model to the plugins file',
-  arguments: [['model', `${MODEL}, for clients`]],
-  options: {
-    '--url <address>': 'address of its server, e.g. http://127.0.0.1:11434/v1',
-    '--key-variable <name>': 'environment variable with the key of the server (default: none is sent)',
-    '--provider <id>': 'add it to this provider of the file, in place of --url',
-    '--upstream <name>':
-      'name of the upstream of that provider (default: all have the model); with --url and a model that exists: name of a further server of it',
-    '--model <name>': "the server's own name of the model (default: its id)",
-    '--routes <routes>': {
-      text: 'chat_completions, responses, embeddings or moderations, separated by commas',
-      suggests: ['chat_completions', 'responses', 'embeddings', 'moderations'],
-    },
-    '--context-length <tokens>': { text: 'tokens of input and output together', number: true },
-  },
-  examples: ['models add qwen3:32b --url http://127.0.0.1:11434/v1'],
-  shape: 'AddedModel',
-  run: async (...call): Promise<Outcome<'AddedModel'>> => (await import('./models.js')).addModelCommand(...call),
-});
-
-/** In the order of the help. */
-export const MODEL_COMMANDS = [
-  defineCommand({
-    name: 'models list',
-    isDefault: true,
-    summary: 'list the models that are served, with upstream, context length and routes',
-    shape: 'Models',
-    run: async (...call): Promise<Outcome<'Models'>> => (await import('./models.js')).listModelsCommand(...call),
-  }),
-  testModel,
-  addModel,
-  importPrices,
-];
 
 export const listJobs = defineCommand({
   name: 'jobs list',

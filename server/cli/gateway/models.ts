@@ -19,7 +19,7 @@ import { withGateway } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
 import type { Outcome } from '../output.js';
-import type { addModel, testModel as testModelDeclaration } from './gateway-commands.js';
+import type { addModel, testModel as testModelDeclaration } from './model-commands.js';
 import { appendToList, replaceFile } from './plugins-file.js';
 
 const PLUGIN = 'mediagate/plugins/openai_text';
@@ -42,6 +42,7 @@ export async function addModelCommand(
   id: string,
   options: AddModelOptions,
 ): Promise<Outcome<'AddedModel'>> {
+  if (options.live) return (await import('./model-changes.js')).addLiveModel(settings, id, options);
   const { file, isPackaged } = pluginsFileOf(settings);
   if (isPackaged) {
     const advice = `Copy it to the folder where the gateway is started, and repeat the command there: cp ${file} .`;

@@ -24,7 +24,7 @@ import type { Settings } from '../../settings/index.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
 import { joinParts, type Outcome } from '../output.js';
-import type { importPrices as declared } from './gateway-commands.js';
+import type { importPrices as declared } from './model-commands.js';
 
 /** Of catalogues. */
 const CURRENCY = 'USD';

@@ -6,6 +6,7 @@
 
 import { renderTable, sanitizeForTerminal } from '../../format/index.js';
 import type { CommandDeclaration } from '../define-command.js';
+import { readLiveServer, readModelChange } from '../gateway/model-options.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
 import { type Outcome, renderFacts, renderRows } from '../output.js';
 import type { AdminClient, Json, RemoteQuery } from './admin-client.js';
@@ -136,6 +137,34 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
       const rows = json.results as Json[];
       const lines = rows.map(({ ok, detail, advice }) => [ok ? 'ok' : 'fail', cell(detail), cell(advice)]);
       return { json: rows, text: renderTable(['RESULT', 'FOUND', 'ADVICE'], lines), exitCode: json.ok ? 0 : 1 };
+    },
+  },
+  'models update': {
+    options: ['on', 'off', 'weight', 'price', 'asConfigured', 'accept', 'note'],
+    async run(client, [name = ''], { note, ...options }) {
+      const { data } = (await client.get('/models')) as { data: Json[] };
+      const before = data.find(({ id }) => id === name)?.prices as Parameters<typeof readModelChange>[1];
+      const body = readModelChange(options as Parameters<typeof readModelChange>[0], before);
+      const json = await client.post(at('/models/:id')([name]), { ...body, ...(note !== undefined && { note }) });
+      return { json: { id: json.id, changed: json.changed ?? [] }, text: `${cell(json.id)} is changed.` };
+    },
+  },
+  'models add': {
+    options: ['url', 'keyVariable', 'model', 'contextLength', 'format', 'live', 'note'],
+    async run(client, [id = ''], { note, ...options }) {
+      const { contextLength, ...server } = readLiveServer(options as Parameters<typeof readLiveServer>[0]);
+      const length = contextLength === undefined ? {} : { context_length: contextLength };
+      const json = await client.post('/models', { id, ...server, ...length, ...(note !== undefined && { note }) });
+      const added = { id, ...(server.model !== undefined && { model: server.model }) };
+      return { json: { id, provider: json.provider, model: added }, text: `Added ${cell(id)}. It answers now.` };
+    },
+  },
+  'models remove': {
+    options: ['note'],
+    async run(client, args, options) {
+      const { json } = await change(at('/models/:id/remove'), NOTE).run(client, args, options);
+      const { id } = json as Json;
+      return { json: { id, changed: [] }, text: `${cell(id)} is removed.` };
     },
   },
   plugins: whole('/plugins', ['id', 'state', 'provides', 'serves', 'reason']),

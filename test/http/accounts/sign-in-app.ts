@@ -8,7 +8,7 @@ import { createSiteAddress } from '../../../server/http/index.js';
 import type { MediaProxy } from '../../../server/links/index.js';
 import { type PaymentReceiver, PaymentService } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
-import type { Prices } from '../../../server/prices/index.js';
+import type { LivePrices, Prices } from '../../../server/prices/index.js';
 import type { Brand } from '../../../server/site/index.js';
 import { ServiceStatus } from '../../../server/status/index.js';
 import { type BrowserSession, createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
@@ -38,6 +38,8 @@ export interface SignInAppOptions {
   withoutUsers?: boolean;
   /** Whether the routes of Anthropic's format do anything. Default false. */
   messages?: boolean;
+  /** Prices that operators can change. Default: there are none. */
+  livePrices?: LivePrices;
   /** Beside the identity provider. Default: none. */
   plugins?: GatewayOptions['plugins'];
   /** Further parts of the gateway. Default: none. */
@@ -89,7 +91,8 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       ...options.gateway,
     },
     mediaProxy: options.mediaProxy,
-    prices: options.prices,
+    prices: options.prices ?? options.livePrices,
+    livePrices: options.livePrices,
     brand: options.brand,
     account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());

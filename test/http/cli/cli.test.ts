@@ -57,7 +57,7 @@ describe('the command line', () => {
       [['plans', 'show', 'team'], 'mediagate plans', 'list, grant'],
       [['groups', 'delte', 'x'], 'mediagate groups', 'create, list, show, update, delete'],
       [['keys', 'lst'], 'mediagate keys', 'create, list, update, show, rotate, revoke'],
-      [['models', 'remove', 'x'], 'mediagate models', 'list, test, add'],
+      [['models', 'delete', 'x'], 'mediagate models', 'list, test, add, update, remove'],
       [['payments', 'sho'], 'mediagate payments', 'list, show'],
     ] as const) {
       const { code, stdout, stderr } = await runCommand(args, environment);

@@ -28,9 +28,10 @@ import { IdempotencyService } from '../../../server/idempotency/index.js';
 import { createKeyRecord, createPepper, KeyTable, type NewKey, type Pepper } from '../../../server/keys/index.js';
 import type { ApiKeyRecord } from '../../../server/keys/key-rows.js';
 import type { MediaProxy } from '../../../server/links/index.js';
+import { AppliedModels, createSealer } from '../../../server/model-changes/index.js';
 import { createMetrics, Health } from '../../../server/observability/index.js';
 import { DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
-import type { Prices } from '../../../server/prices/index.js';
+import type { LivePrices, Prices } from '../../../server/prices/index.js';
 import type { Brand } from '../../../server/site/index.js';
 import { openState, type State } from '../../../server/state.js';
 import { startTranscripts, type TranscriptOptions } from '../../../server/transcripts/index.js';
@@ -89,6 +90,8 @@ export interface ListeningAppOptions {
   clock?: Clock;
   /** Default: none. */
   prices?: Prices;
+  /** Prices that operators can change. Default: there are none. */
+  livePrices?: LivePrices;
   /** Between looks at responses in the background. Default: 5,000. */
   backgroundMs?: number;
   jobs?: Omit<JobsOptions, 'store'>;
@@ -152,7 +155,8 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   const dataDir = await mkdtemp(path.join(tmpdir(), 'mediagate-server-'));
   if (place?.settings.databaseUrl === undefined) await placeMigratedFile(dataDir);
   const logger = createRecordingLogger();
-  const { publicMetrics = false, tracer, prices } = options;
+  const { publicMetrics = false, tracer, livePrices } = options;
+  const prices = options.prices ?? livePrices;
   const metrics = publicMetrics ? await createMetrics({ clock }) : undefined;
   const meter = metrics?.meter;
   const watching = { meter, tracer, prices };
@@ -236,7 +240,16 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   await requestLog.inputs.watch();
   const account = options.account?.({ gateway, state, pepper, url: () => url });
   const { catalogue = DEFAULT_CATALOGUE } = account ?? {};
-  const admin = { state, catalogue, freeTierPeriod: 'lifetime', pepper, latencies, settings: () => [] } as const;
+  const sealer = createSealer([Buffer.alloc(32, 'sealer')]);
+  const changedModels = await AppliedModels.open({
+    changes: state.changedModels,
+    gateway,
+    prices: livePrices,
+    sealer,
+    logger,
+  });
+  const terms = { catalogue, freeTierPeriod: 'lifetime' } as const;
+  const admin = { state, ...terms, pepper, latencies, changedModels, livePrices, settings: () => [] };
   const answers = new IdempotencyService({
     answers: state.idempotentResponses,
     files: state.files,
@@ -358,6 +371,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
       await answers.close();
       health.close();
       await usage.close();
+      await changedModels.close();
       await keys.close();
       await webhooks?.close();
       await Promise.all(linkWorkers.map((workers) => workers.stop()));

@@ -50,6 +50,12 @@ const en: Readonly<Record<AuditAction, string>> = {
   'alert.acknowledged': 'Alert acknowledged',
   'incident.added': 'Incident reported',
   'incident.closed': 'Incident closed',
+  'model.closed': 'Model switched off',
+  'model.opened': 'Model switched on',
+  'model.weighed': 'Weights of a model set',
+  'model.priced': 'Prices of a model set',
+  'model.added': 'Model added',
+  'model.removed': 'Model removed',
 };
 
 const vi: typeof en = {
@@ -98,6 +104,12 @@ const vi: typeof en = {
   'alert.acknowledged': 'Ghi nhận cảnh báo',
   'incident.added': 'Báo sự cố',
   'incident.closed': 'Đóng sự cố',
+  'model.closed': 'Tắt mô hình',
+  'model.opened': 'Bật mô hình',
+  'model.weighed': 'Đặt trọng số của mô hình',
+  'model.priced': 'Đặt giá của mô hình',
+  'model.added': 'Thêm mô hình',
+  'model.removed': 'Gỡ bỏ mô hình',
 };
 
 export const consoleActions = { en, vi };

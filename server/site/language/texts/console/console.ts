@@ -5,6 +5,7 @@
 
 import { counted, FORMATS } from '../../formats.js';
 import { consoleActions } from './actions.js';
+import { consoleModels } from './models.js';
 import { consoleMoney } from './money.js';
 import { consolePeople } from './people.js';
 import { consoleTeam } from './team.js';
@@ -75,6 +76,13 @@ const en = {
     alert: 'The alert is acknowledged, and is not repeated.',
     incident: 'The incident is on the status page.',
     incident_closed: 'The incident has ended.',
+    model_on: 'The model takes requests again.',
+    model_off: 'The model is switched off.',
+    model_weighed: 'The servers share the requests by these weights.',
+    model_priced: 'Requests cost this from now on.',
+    model_added: 'The model answers. Test it on the page of all models.',
+    model_server: 'New requests go to this server.',
+    model_removed: 'The model is removed.',
   },
   overview: {
     title: 'Overview',
@@ -117,6 +125,7 @@ const en = {
   },
   ...consolePeople.en,
   ...consoleMoney.en,
+  ...consoleModels.en,
   ...consoleTeam.en,
   ...consoleWork.en,
 };
@@ -182,6 +191,13 @@ const vi: typeof en = {
     alert: 'Đã xác nhận cảnh báo, sẽ không nhắc lại.',
     incident: 'Sự cố đã hiện trên trang tình trạng.',
     incident_closed: 'Sự cố đã kết thúc.',
+    model_on: 'Mô hình lại nhận yêu cầu.',
+    model_off: 'Mô hình đã tắt.',
+    model_weighed: 'Các máy chủ chia yêu cầu theo trọng số này.',
+    model_priced: 'Từ nay yêu cầu có giá này.',
+    model_added: 'Mô hình trả lời. Hãy thử nó ở trang mọi mô hình.',
+    model_server: 'Yêu cầu mới tới máy chủ này.',
+    model_removed: 'Mô hình đã gỡ bỏ.',
   },
   overview: {
     title: 'Tổng quan',
@@ -223,6 +239,7 @@ const vi: typeof en = {
   },
   ...consolePeople.vi,
   ...consoleMoney.vi,
+  ...consoleModels.vi,
   ...consoleTeam.vi,
   ...consoleWork.vi,
 };

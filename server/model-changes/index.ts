@@ -1,0 +1,15 @@
+/*
+ * Changes of models while the gateway runs: switched off, other weights, other prices, added servers. Other folders import
+ * these from here.
+ */
+
+export { AppliedModels, entryIdOf } from './applied-models.js';
+export {
+  type AddedServer,
+  type ChangedModel,
+  ChangedModels,
+  type ModelChange,
+  modelChangeMigrations,
+  SERVER_FORMATS,
+} from './changed-models.js';
+export { createSealer, type Sealer } from './sealed-keys.js';

@@ -1,0 +1,54 @@
+/*
+ * Prices that operators change while the gateway runs. All parts of the process hold one object, whose answers follow the
+ * latest prices: a request that began before a change is charged by the new ones, at most what was reserved for it.
+ * The currency is that of the configuration and never changes.
+ */
+
+import type { ModelPrices } from '../../core/contracts/index.js';
+import { createPrices, type Prices, type PriceTable } from './prices.js';
+
+export interface LivePrices extends Prices {
+  /** The prices of a model; undefined without any. */
+  ofModel(model: string): ModelPrices | undefined;
+  /** As {@link ofModel}, without what {@link change} has changed. */
+  configuredOf(model: string): ModelPrices | undefined;
+  /**
+   * Replaces the prices of these models; all others are as configured.
+   * @throws PricesError if a price has too many digits; then nothing changes.
+   */
+  change(models: Readonly<Record<string, ModelPrices>>): void;
+}
+
+/** @throws PricesError as {@link createPrices}. */
+export function createLivePrices(table: PriceTable): LivePrices {
+  const configured = createPrices(table);
+  const { currency, text, hasLinkPrices, hasBytePrice } = configured;
+  let models = table.models ?? {};
+  let now = configured;
+  return {
+    currency,
+    // Changes are in the database, which processes have in common.
+    text,
+    hasLinkPrices,
+    hasBytePrice,
+    get rates() {
+      return now.rates;
+    },
+    costOf: (use) => now.costOf(use),
+    linkCostOf: (platform, method) => now.linkCostOf(platform, method),
+    byteCostOf: (bytes) => now.byteCostOf(bytes),
+    highestCostOf: (use) => now.highestCostOf(use),
+    missingFor: (use) => now.missingFor(use),
+    outputTokensWithin: (cost, use) => now.outputTokensWithin(cost, use),
+    ofModel: (model) => (Object.hasOwn(models, model) ? models[model] : undefined),
+    configuredOf(model) {
+      const { models: stated = {} } = table;
+      return Object.hasOwn(stated, model) ? stated[model] : undefined;
+    },
+    change(changed) {
+      const all = { ...table.models, ...changed };
+      now = createPrices({ ...table, models: all });
+      models = all;
+    },
+  };
+}
