@@ -21,7 +21,7 @@ const esbuild = require('esbuild');
 const fs = require('node:fs');
 const { isBuiltin } = require('node:module');
 const path = require('node:path');
-const { BUNDLED, licencesOf, oldestNode } = require('./bundles.cjs');
+const { BUNDLED, isBundled, licencesOf, oldestNode } = require('./bundles.cjs');
 const { exports: exported } = require('../package.json');
 
 const root = path.resolve(__dirname, '..');
@@ -63,9 +63,10 @@ function passedOn() {
   };
 }
 
-/** Writes the bundle. What bundles.cjs takes from packages must be in dist. @param sources Those of the product. */
-async function bundleProgram(sources) {
-  const [scripts, { packages, licences }] = await Promise.all([translate(sources), bundlePackages()]);
+/** Writes the bundle. What bundles.cjs takes from packages must be in dist. @param scripts What `translate` made. */
+async function bundleProgram(scripts) {
+  const { packages, licences } = await bundlePackages();
+  await translateBundled(scripts);
   const registry = passedOn();
   const modules = new Map([['packages', packages]]);
   const pending = [ENTRY, ...Object.values(registry)];
@@ -92,37 +93,65 @@ async function bundleProgram(sources) {
   });
 }
 
-/** As CommonJS, by the names of the scripts in dist: the sources, and the modules that contain packages. */
+const TRANSLATION = {
+  platform: 'node',
+  format: 'cjs',
+  target: oldestNode(),
+  legalComments: 'none',
+  // The loader gives it to each module.
+  define: { 'import.meta': 'importMeta' },
+  logLevel: 'warning',
+};
+
+/** The sources of the product as CommonJS, by the names that their separate scripts have in dist. */
 async function translate(sources) {
-  const settings = {
-    platform: 'node',
-    format: 'cjs',
-    target: oldestNode(),
-    legalComments: 'none',
-    // The loader gives it to each module.
-    define: { 'import.meta': 'importMeta' },
-    logLevel: 'warning',
-  };
-  const isOfProgram = (name) =>
-    name.endsWith('.ts') &&
-    !/\/(test|_template)\/|^server\/(site\/browser\/|cli\/cli\.ts$)/.test(name) &&
-    !BUNDLED.includes(name.slice(0, -3));
-  const names = sources.map((file) => path.relative(root, file).split(path.sep).join('/')).filter(isOfProgram);
-  const made = esbuild.build({
-    ...settings,
+  const names = sources.map((file) => path.relative(root, file).split(path.sep).join('/'));
+  const { outputFiles } = await esbuild.build({
+    ...TRANSLATION,
     absWorkingDir: root,
-    entryPoints: names,
+    entryPoints: names.filter(isOfProgram),
     outdir: dist,
     outbase: root,
     write: false,
   });
-  const bundled = BUNDLED.map(async (name) => {
+  return new Map(outputFiles.map((file) => [path.relative(dist, file.path).split(path.sep).join('/'), file.text]));
+}
+
+function isOfProgram(name) {
+  if (!name.endsWith('.ts') || isBundled(path.join(root, name))) return false;
+  return !/\/(test|_template)\/|^server\/(site\/browser\/|cli\/cli\.ts$)/.test(name);
+}
+
+/** Adds the modules that contain packages. */
+async function translateBundled(scripts) {
+  const translateOne = async (name) => {
     const script = fs.readFileSync(path.join(dist, `${name}.js`), 'utf8');
-    return [`${name}.js`, (await esbuild.transform(script, settings)).code];
-  });
-  const { outputFiles } = await made;
-  const idOf = (file) => path.relative(dist, file).split(path.sep).join('/');
-  return new Map([...outputFiles.map((file) => [idOf(file.path), file.text]), ...(await Promise.all(bundled))]);
+    scripts.set(`${name}.js`, (await esbuild.transform(script, TRANSLATION)).code);
+  };
+  await Promise.all(BUNDLED.map(translateOne));
+}
+
+/**
+ * Of the sources those whose separate scripts a gateway runs: threads, what these import, and modules that a thread is told
+ * to import.
+ */
+function sourcesOfThreads(scripts, sources) {
+  const needed = new Set();
+  const add = (id) => {
+    if (needed.has(id)) return;
+    needed.add(id);
+    for (const [, specifier] of (scripts.get(id) ?? '').matchAll(/\b(?:require|import)\("([^"]+)"/g)) {
+      const address = addressOf(specifier, id);
+      if (address !== undefined && !PACKAGES.includes(address)) add(address);
+    }
+  };
+  for (const [id, script] of scripts) {
+    if (script.includes('module: importMeta.url')) add(id);
+    for (const [, specifier] of script.matchAll(/\bnew URL\("(\.\/[^"]+\.js)", importMeta\.url\)/g))
+      add(addressOf(specifier, id));
+  }
+  const scriptOf = (file) => path.relative(root, file).split(path.sep).join('/').replace(/\.ts$/, '.js');
+  return sources.filter(({ file }) => needed.has(scriptOf(file)));
 }
 
 const OWN = /^mediagate(\/plugin)?$/;
@@ -292,4 +321,4 @@ function replaceFiles(files) {
   for (const name of fs.readdirSync(caches)) if (name.startsWith('program-')) fs.rmSync(path.join(caches, name));
 }
 
-module.exports = { bundleProgram };
+module.exports = { bundleProgram, sourcesOfThreads, translate };

@@ -71,6 +71,7 @@ async function bundle(file) {
   const require = text.includes('typeof require')
     ? "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);\n"
     : '';
+  fs.mkdirSync(path.dirname(output), { recursive: true });
   fs.writeFileSync(output, `/*!\n${licencesOf(Object.keys(metafile.inputs))}\n*/\n${require}${text}`);
 }
 
@@ -133,4 +134,9 @@ function oldestNode() {
   return require('../package.json').engines.node.replace('>=', 'node');
 }
 
-module.exports = { BUNDLED, licencesOf, oldestNode, takeFromPackages };
+/** Whether the script of a source is made here. */
+function isBundled(file) {
+  return BUNDLED.includes(path.relative(root, file).split(path.sep).join('/').replace(/\.ts$/, ''));
+}
+
+module.exports = { BUNDLED, isBundled, licencesOf, oldestNode, takeFromPackages };

@@ -56,7 +56,8 @@ const ENVIRONMENT = {
  * All of it in one file, which loads in half the time. The condition leads plugins from elsewhere to the same modules. A
  * debugger gets the separate scripts, so that it shows the files of the sources.
  */
-const PROGRAM = [process.env.NODE_OPTIONS, ...process.execArgv].some((flags) => flags?.includes('--inspect'))
+const isUnbundled = [process.env.NODE_OPTIONS, ...process.execArgv].some((flags) => flags?.includes('--inspect'));
+const PROGRAM = isUnbundled
   ? [path.join(root, 'dist', 'server', 'cli', 'cli.js')]
   : ['--conditions=mediagate-bundle', path.join(root, 'dist', 'bundle', 'cli.cjs')];
 
@@ -86,7 +87,7 @@ async function main() {
   }
   const node = findNode();
   const build = path.join(__dirname, 'build.cjs');
-  const tool = fs.existsSync(build) ? await require(build).prepare(node, args) : undefined;
+  const tool = fs.existsSync(build) ? await require(build).prepare(node, args, isUnbundled) : undefined;
   const [command, ...rest] = args;
   const words = command === 'start' ? ['serve', '--first-run', ...rest] : args;
   run(node, tool ?? [...PROGRAM, ...words]);

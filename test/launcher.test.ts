@@ -1,6 +1,6 @@
 /*
- * The launcher in a checkout that was never compiled: it makes the scripts of the product without the compiler, says
- * so, and runs the command; later it makes only those of changed sources. Plugins from elsewhere get modules of the
+ * The launcher in a checkout that was never compiled: it makes the program and the scripts of threads without the compiler,
+ * says so, and runs the command; later it makes only what changed. Plugins from elsewhere get modules of the
  * bundle that it runs. And the Node that it hands over to.
  */
 
@@ -108,8 +108,25 @@ describe('the launcher in a new checkout', () => {
     expect(stderr).to.equal('');
   });
 
+  it('has of the separate scripts those of threads, with all that they import', async () => {
+    expect(existsSync(scriptOf('server/version.js'))).to.equal(false);
+    const imported: string[] = [];
+    for (const name of await readdir(folder, { recursive: true })) {
+      if (!/^(core|plugins|server)\/(?!.*(testing|test|_template)\/).*\.ts$/.test(name)) continue;
+      const text = await readFile(path.join(folder, name), 'utf8');
+      const script = scriptOf(name.replace(/ts$/, 'js'));
+      if (text.includes('module: import.meta.url')) imported.push(script);
+      for (const [, beside = ''] of text.matchAll(/new URL\('(\.\/[^']+\.js)', import\.meta\.url\)/g))
+        expect(existsSync(path.join(path.dirname(script), beside)), `${beside} of ${name}`).to.equal(true);
+    }
+    expect(imported).to.have.length.above(5);
+    const program = imported.map((script) => `await import(${JSON.stringify(script)});`).join('\n');
+    await run(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder });
+  });
+
   it('makes the scripts of changed sources alone', async () => {
-    const untouched = await stat(scriptOf('server/version.js'));
+    const thread = scriptOf('core/text/large-work-thread.js');
+    const untouched = await stat(thread);
     await appendFile(
       path.join(folder, 'server/cli/program.ts'),
       "\nconsole.error('changed: number' satisfies string);\n",
@@ -118,7 +135,6 @@ describe('the launcher in a new checkout', () => {
     expect(stderr)
       .to.match(/^Compiling, because sources or packages are newer/)
       .and.to.include('changed: number');
-    expect((await stat(scriptOf('server/version.js'))).mtimeMs).to.equal(untouched.mtimeMs);
-    expect(await readFile(scriptOf('server/cli/program.js'), 'utf8')).not.to.include('satisfies');
+    expect((await stat(thread)).mtimeMs).to.equal(untouched.mtimeMs);
   });
 });
