@@ -2,8 +2,8 @@
  * Retries of failed jobs by operators. An ended job stays as it is, since an end is final for its owners and what it
  * cost is settled: the retry is a new job of the same owners, with the same work and key, and the two name each other.
  * It is accepted beside the admission hooks, so it takes nothing of a rate limit, a quota, a budget or a balance, and
- * its end settles nothing. A job is retried once; if the retry fails, the retry can be retried. The input of a failed
- * job is kept for that, as long as its kind declares, and then cleared by the sweep. Kinds that keep none are not
+ * its end settles nothing. The webhook of the failed job, if it had one, is sent for its end too. A job is retried once; if the retry fails, the retry can be retried. The input of a failed
+ * job, and the address of its webhook, are kept for that, as long as its kind declares, and then cleared by the sweep. Kinds that keep none are not
  * retried.
  */
 
@@ -27,13 +27,15 @@ export interface JobRetry {
   id: string;
   /** Id of the operator's request, for log lines about the new job. Default: none. */
   requestId?: string;
-  /** Runs in the transaction that accepts the new job, e.g. to write the audit log. */
+  /** Runs in the transaction that accepts the new job, e.g. to write the audit log. What it throws refuses the retry. */
   alsoWrite?(change: RetryChange): Script<void>;
 }
 
 export interface RetryChange {
   /** The failed job. */
   id: string;
+  /** The owner who submitted it. */
+  owner: string;
   /** The new one. */
   newId: string;
   /** Milliseconds since 1970. */
@@ -66,11 +68,11 @@ export async function retryJob(retry: JobRetry, options: RetryOptions): Promise<
     const at = await clock.read(transaction);
     const refusal = refusalOf(failed, at);
     if (refusal !== undefined) throw new GatewayError('job_not_retryable', refusal, { param: 'id' });
-    const { keyId, queueGroup, rank, summary, input, owner } = failed;
+    const { keyId, queueGroup, rank, summary, input, owner, webhookUrl } = failed;
     const row: NewJobRow = {
       ...NEW_JOB,
       ...{ id: newJobId(kind, at), kind, dedupeHash: NOT_JOINED, priority: 0, rank, summary, input },
-      ...{ keyId, queueGroup, owner, admission: null, createdAt: at, requestId, traceparent: null, webhookUrl: null },
+      ...{ keyId, queueGroup, owner, admission: null, createdAt: at, requestId, traceparent: null, webhookUrl },
     };
     const { id: newId } = row;
     const queue = await runScript(transaction, openFairQueue(statementsOf(kind), [{ queueGroup, keyId }]));
@@ -78,10 +80,14 @@ export async function retryJob(retry: JobRetry, options: RetryOptions): Promise<
     await runScript(transaction, queue.assign());
     await runScript(transaction, table.insert(kind, [row]));
     await transaction.updateTable('jobs').set({ retryOf: id }).where('id', '=', newId).execute();
-    await transaction.updateTable('jobs').set({ retriedAs: newId, input: 'null' }).where('id', '=', id).execute();
+    await transaction
+      .updateTable('jobs')
+      .set({ retriedAs: newId, ...CLEARED })
+      .where('id', '=', id)
+      .execute();
     const joined = await transaction.selectFrom('job_owners').select('owner').where('jobId', '=', id).execute();
     await runScript(transaction, table.addOwners(joined.map((other) => ({ ...other, jobId: newId }))));
-    if (alsoWrite) await runScript(transaction, alsoWrite({ id, newId, at }));
+    if (alsoWrite) await runScript(transaction, alsoWrite({ id, owner, newId, at }));
     await runScript(transaction, announce(kind));
     return toJobRecord(row);
   });
@@ -124,6 +130,12 @@ export function keepsInput() {
     : sql<boolean>`kind in (${sql.join(kinds.map((kind) => sql.lit(kind)))})`;
 }
 
+/** Addresses of webhooks may contain credentials; one that is still due is cleared when it was delivered. */
+const CLEARED = {
+  input: 'null',
+  webhookUrl: sql<string | null>`case when "webhookDueAt" is null then null else "webhookUrl" end`,
+};
+
 /** Clears inputs that are kept no longer. Returns how many. @param at The current time. */
 export async function clearInputs(
   queries: Kysely<Tables>,
@@ -131,7 +143,7 @@ export async function clearInputs(
 ): Promise<number> {
   const { numUpdatedRows } = await queries
     .updateTable('jobs')
-    .set({ input: 'null' })
+    .set(CLEARED)
     .where('id', 'in', (old) =>
       old
         .selectFrom('jobs')

@@ -4,8 +4,16 @@
  */
 
 import type { Usage } from '../../core/contracts/index.js';
-import { type Database, type DatabaseClock, runScript, type Selectable } from '../../core/database/index.js';
+import {
+  type Database,
+  type DatabaseClock,
+  rowsOf,
+  runScript,
+  type Script,
+  type Selectable,
+} from '../../core/database/index.js';
 import type { CancelledJob, JobAdministration, JobDetails, JobKind, JobList, JobRetry } from '../../core/jobs/index.js';
+import { GatewayError } from '../../core/runtime/index.js';
 import { compileAudit } from '../audit/index.js';
 import { dayOf } from '../format/index.js';
 import { readUsed } from '../limits/index.js';
@@ -101,17 +109,27 @@ export function createJobCosts({ database, times, jobs }: JobCostsOptions) {
 
     /**
      * As `Jobs.retryAsOperator`; writes the audit row `job.retried` of the failed job. Undefined if there is no such job.
-     * @throws GatewayError `job_not_retryable`.
+     * @throws GatewayError `job_not_retryable`, also while its account is suspended.
      */
     retryAsOperator: ({ id, requestId, actor, note }: OperatorCancellation & Pick<JobRetry, 'requestId'>) =>
       jobs.retryAsOperator({
         id,
         ...(requestId !== undefined && { requestId }),
-        *alsoWrite({ newId, at }) {
+        *alsoWrite({ owner, newId, at }) {
+          yield* refuseSuspended(database, owner);
           yield compileAudit(database.queries, { subject: id, at, actor, action: 'job.retried', to: newId, note });
         },
       }),
   };
+}
+
+/** The row is locked, so that a suspension at the same time finds the new job and cancels it. */
+function* refuseSuspended({ engine, queries }: Database, owner: string): Script<void> {
+  const account = queries.selectFrom('accounts').select('suspendedAt').where('id', '=', owner);
+  const [found] = yield* rowsOf((engine === 'postgres' ? account.forShare() : account).compile());
+  if (!found || found.suspendedAt === null) return;
+  const message = 'The account of this job is suspended. End the suspension first.';
+  throw new GatewayError('job_not_retryable', message, { param: 'id' });
 }
 
 export type JobCosts = ReturnType<typeof createJobCosts>;

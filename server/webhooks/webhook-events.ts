@@ -3,7 +3,8 @@
  * makes its event due, for every way of ending. Taking events moves their time by a lease of the row, in the statement
  * that finds them. One statement takes one event of each account, so that an account with many events does not delay
  * others; the next statement may take another one. An attempt changes the row only if no other one has begun since.
- * With the delivery, or after the last attempt, the address is deleted, because it may contain credentials. If 1,000
+ * With the delivery, or after the last attempt, the address is deleted, because it may contain credentials; that of a
+ * failed job stays with its input, for a retry. If 1,000
  * events of an account wait for a repetition already, a further one is given up instead of repeated.
  */
 
@@ -13,6 +14,7 @@ import {
   dueRows,
   type Kysely,
   type Migrations,
+  type RawBuilder,
   sql,
   sqlMigration,
   type Tables,
@@ -93,8 +95,9 @@ export class Webhooks {
 
   /** There is no further attempt: it was delivered, or given up. No effect if another attempt has begun. */
   async settle(tried: WebhookTry): Promise<void> {
-    // The URL is no longer needed, and may contain credentials.
-    await this.#database.run(change(tried, { webhookUrl: null, webhookDueAt: null }));
+    // The URL may contain credentials. It is needed further where the job may be retried, as long as its input is kept.
+    const webhookUrl = sql<string | null>`case when state = 'failed' and input <> 'null' then "webhookUrl" end`;
+    await this.#database.run(change(tried, { webhookUrl, webhookDueAt: null }));
   }
 
   /** Schedules another attempt. False, without a change, if too many events of the account wait already. */
@@ -156,7 +159,9 @@ export class Webhooks {
 }
 
 /** Changes of an attempt, unless another one has begun: then its lease was over. */
-function change(tried: WebhookTry, values: Partial<Pick<JobsTable, 'webhookUrl' | 'webhookDueAt' | 'webhookTries'>>) {
+type Changed = Partial<Pick<JobsTable, 'webhookDueAt' | 'webhookTries'>> & { webhookUrl?: RawBuilder<string | null> };
+
+function change(tried: WebhookTry, values: Changed) {
   return (queries: Kysely<Tables>) =>
     queries
       .updateTable('jobs')

@@ -65,6 +65,23 @@ describe('retries of jobs by operators', () => {
     expect((await send('POST', `/jobs/exjob_${'0'.repeat(32)}/retry`, {})).json.error.code).to.equal('job_not_found');
   });
 
+  it('are refused while the account is suspended', async () => {
+    const [member] = await its.app.state.users.findByEmail('member@example.com');
+    const ofMember = await its.app.makeKey({ grants: ['extract'] }, { accountId: member!.accountId });
+    failing.yes = true;
+    const { json } = await its.app.extract(ofMember, { url: productLink(9), async_mode: true });
+    const id = json.data.job.job_id;
+    await its.app.ended(ofMember, id);
+    failing.yes = false;
+    expect((await send('POST', `/users/${member!.id}/suspend`, {})).status).to.equal(200);
+    const refused = await send('POST', `/jobs/${id}/retry`, {});
+    expect([refused.status, refused.json.error.code]).to.deep.equal([409, 'job_not_retryable']);
+    expect(refused.json.error.message).to.contain('account of this job is suspended');
+    expect((await send('GET', `/jobs/${id}`)).json).to.include({ retryable: true, retried_as: null });
+    expect((await send('POST', `/users/${member!.id}/resume`, {})).status).to.equal(200);
+    expect((await send('POST', `/jobs/${id}/retry`, {})).status).to.equal(200);
+  });
+
   it('are a command', async () => {
     const id = await failed(2);
     const environment = { DATA_DIR: '/nonexistent/mediagate', MEDIAGATE_KEY: admin };

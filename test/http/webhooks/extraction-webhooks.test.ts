@@ -17,6 +17,7 @@ describeOnStacks('background jobs of links', (stack) => {
   let app: ListeningApp;
   let key: string;
   let fetches = 0;
+  let isDown = true;
 
   before(async () => {
     receiver = await startWebhookReceiver();
@@ -26,6 +27,7 @@ describeOnStacks('background jobs of links', (stack) => {
       extractor: {
         async extract({ link }) {
           fetches += 1;
+          if (link.id === '6' && isDown) throw new GatewayError('upstream_error', 'The source is down.');
           if (link.id === '8') throw new GatewayError('removed', 'The item was removed.');
           return richPost(link.id);
         },
@@ -73,6 +75,29 @@ describeOnStacks('background jobs of links', (stack) => {
     expect((await app.ended(key, again.json.data.job.job_id)).json.data.job.status).to.equal('completed');
     expect(fetches).to.equal(2);
     expect(receiver.of('never')).to.deep.equal([]);
+  });
+
+  it('tell the same address of the retry of a failed job', async () => {
+    const admin = await app.makeKey({ grants: ['admin'] });
+    const submitted = await app.extract(key, {
+      url: item('6'),
+      background: true,
+      webhook_url: receiver.url('retried'),
+    });
+    const { job_id: id } = submitted.json.data.job;
+    await app.ended(key, id);
+    expect((await heard('retried')).type).to.equal('extraction.job.failed');
+    isDown = false;
+    const retry = await app.request(`/v1/admin/jobs/${id}/retry`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect(retry.status, retry.text).to.equal(200);
+    await app.ended(key, retry.json.id);
+    const [, second] = await receiver.heard('retried', 2);
+    const event = JSON.parse(String(second?.body));
+    expect([event.type, event.data.data.job.job_id]).to.deep.equal(['extraction.job.completed', retry.json.id]);
   });
 
   once('ignore async_mode alone with a note, and tell of a failure', async () => {

@@ -46,7 +46,7 @@ for (const engine of engines) {
       const outcomes: Record<string, () => Promise<unknown>> = {};
       const worker = await jobs.open(900);
       const completed = await submit();
-      const failed = await submit();
+      const failed = await submit('one', { job: { input: { prompt: 'a lighthouse' } } });
       const unasked = await jobs.submit();
       outcomes[failed.id] = () => Promise.reject(new GatewayError('upstream_error', 'No.'));
       expect(await take()).to.deep.equal([]);
@@ -80,11 +80,12 @@ for (const engine of engines) {
       expect(await state.webhooks.waiting()).to.equal(0);
       jobs.clock.advance(10 * LEASE_MS);
       expect(await take()).to.deep.equal([]);
-      // Nothing of the address is left.
-      const left = await change((queries) =>
-        queries.selectFrom('jobs').select('id').where('webhookUrl', 'is not', null).execute(),
-      );
-      expect(left).to.deep.equal([]);
+      // Nothing of the address is left but that of a job that may be retried, and then of its retry.
+      const left = () =>
+        change((queries) => queries.selectFrom('jobs').select('id').where('webhookUrl', 'is not', null).execute());
+      expect(await left()).to.deep.equal([{ id: failed.id }]);
+      const retried = await state.jobs.retryAsOperator({ id: failed.id, actor: 'operator:ann' });
+      expect(await left()).to.deep.equal([{ id: retried?.id }]);
     });
 
     it('are sent by one process at a time, one of each account, and again after a lease', async () => {

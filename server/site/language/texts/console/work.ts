@@ -69,7 +69,7 @@ const en = {
     cancelNow: 'Cancel the job',
     retry: 'Retry…',
     retryWords:
-      'Does the work again as a new job of the same owners. It costs them nothing: no request, quota, budget or balance. No webhook is sent. A job can be retried once, within a day of its end.',
+      'Does the work again as a new job of the same owners. It costs them nothing: no request, quota, budget or balance. The webhook of this job is sent for its end too. A job can be retried once, within a day of its end.',
     retryNow: 'Retry the job',
     retryOf: 'Retry of',
     retriedAs: 'Retried as',
@@ -172,7 +172,7 @@ const vi: typeof en = {
     cancelNow: 'Hủy tác vụ',
     retry: 'Chạy lại…',
     retryWords:
-      'Làm lại công việc này trong một tác vụ mới của cùng chủ sở hữu. Họ không mất gì: không tính lượt gọi, hạn mức, ngân sách hay số dư. Không gửi webhook. Mỗi tác vụ chỉ chạy lại được một lần, trong vòng một ngày sau khi kết thúc.',
+      'Làm lại công việc này trong một tác vụ mới của cùng chủ sở hữu. Họ không mất gì: không tính lượt gọi, hạn mức, ngân sách hay số dư. Kết quả được báo tới webhook của tác vụ này. Mỗi tác vụ chỉ chạy lại được một lần, trong vòng một ngày sau khi kết thúc.',
     retryNow: 'Chạy lại tác vụ',
     retryOf: 'Chạy lại của',
     retriedAs: 'Đã chạy lại thành',
