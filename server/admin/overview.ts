@@ -1,7 +1,8 @@
 /*
  * The first look of an operator: is it well, who uses what, what does it cost, what failed, what waits for me. Sums over
  * all keys are those of stored days and of today, which requests at the same time share. They are at most ten seconds old; where adding
- * up takes long, as with many keys, the last sums are answered while they are renewed, and say of when they are.
+ * up takes long, as with many keys, the last sums are answered while they are renewed, and say of when they are: after a
+ * start those that a process has stored in the last minutes.
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
@@ -10,7 +11,15 @@ import { type Alert, describeAlert } from '../alerts/index.js';
 import { dayOf, isoTime } from '../format/index.js';
 import { Count, type Route, Text } from '../http/index.js';
 import type { RecordedTransaction } from '../payments/index.js';
-import { addUp, encodeCounts, platformsOf, USAGE_COUNTS, type UsageEntry, type UsageGroup } from '../usage/index.js';
+import {
+  addUp,
+  encodeCounts,
+  platformsOf,
+  type StoredToday,
+  USAGE_COUNTS,
+  type UsageEntry,
+  type UsageGroup,
+} from '../usage/index.js';
 import { adminRoute } from './admin-route.js';
 import { describeIncident } from './incidents.js';
 import { describeQueue, type Queue, readQueues } from './jobs.js';
@@ -39,7 +48,9 @@ function problemsOf(
   checks: Readonly<Record<string, { ok: boolean; message?: string }>>,
 ): string[] {
   const failed = Object.entries(checks).filter(([, { ok }]) => !ok);
-  const models = watchModels(services).filter(({ health, aliasOf }) => health !== 'ok' && aliasOf === undefined);
+  const models = watchModels(services).filter(
+    ({ health, aliasOf }) => health !== 'ok' && health !== 'off' && aliasOf === undefined,
+  );
   return [
     ...failed.map(([name, { message }]) => `${name}: ${message ?? 'does not answer'}`),
     ...failedPlugins(services).map(({ id, reason }) => `plugin ${id}: ${reason ?? 'failed'}`),
@@ -94,20 +105,22 @@ export class RecentUsage {
 
   async #measured(): Promise<Usage> {
     const begun = this.#clock.monotonic();
-    const usage = await this.#sum();
+    const { stored, ...usage } = await this.#sum(this.#last === undefined);
     const at = this.#clock.monotonic();
-    this.#last = { at, tookMs: at - begun, usage };
+    this.#last = { at, tookMs: stored?.tookMs ?? at - begun, usage };
     return usage;
   }
 
-  async #sum(): Promise<Usage> {
-    const summedAt = this.#clock.now();
-    const to = dayOf(summedAt);
+  async #sum(takesStored: boolean): Promise<Usage & { stored: StoredToday | undefined }> {
+    const now = this.#clock.now();
+    const to = dayOf(now);
     const range = { from: dayOf(Date.parse(to) - (DAYS - 1) * DAY_MS), to };
     const { state, gateway } = this.#services;
-    const { days, models, accounts } = await state.usageDays.read(range, new Set(platformsOf(gateway)), MAX_ROWS);
+    const platforms = new Set(platformsOf(gateway));
+    const read = await state.usageDays.read(range, platforms, MAX_ROWS, takesStored);
+    const { days, models, accounts, today: stored } = read;
     const today = days.find(({ name }) => name === to)?.counts ?? addUp([]);
-    return { summedAt, today, days, models, accounts };
+    return { summedAt: stored?.at ?? now, today, days, models, accounts, stored };
   }
 }
 

@@ -410,6 +410,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   usage_totals: true,
   usage_overflow: true,
   usage_days: false,
+  usage_today: false,
   usage_currency: true,
   request_input_settings: true,
   request_inputs: true,

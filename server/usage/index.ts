@@ -40,7 +40,7 @@ export {
   UsageService,
   usageLogIdOf,
 } from './usage.js';
-export { type RecentSums, UsageDays } from './usage-days.js';
+export { type RecentSums, type StoredToday, UsageDays } from './usage-days.js';
 export {
   eachDayOf,
   filterTotals,

@@ -17,6 +17,7 @@ declare module '../../core/database/tables.js' {
     usage_totals: UsageTotal;
     usage_overflow: UsageOverflowTable;
     usage_days: UsageDaysTable;
+    usage_today: UsageTodayTable;
     background_responses: BackgroundResponsesTable;
     usage_currency: UsageCurrencyTable;
     request_inputs: RequestInputsTable;
@@ -140,6 +141,17 @@ export interface UsageDaysTable extends Omit<UsageTotal, 'keyId' | 'accountId' |
   name: string;
 }
 
+/** Sums of the day that runs, as of a moment; see usage-days.ts. */
+export interface UsageTodayTable {
+  day: string;
+  /** Milliseconds since 1970. */
+  at: number;
+  /** Milliseconds that adding them up took. */
+  tookMs: number;
+  /** JSON. */
+  sums: string;
+}
+
 /** The currency of all costs: at most one row. */
 export interface UsageCurrencyTable {
   id: 1;
@@ -248,5 +260,8 @@ export const usageMigrations: Migrations = {
       characters bigint not null, seconds double precision not null, images bigint not null, priced bigint not null,
       cost bigint not null, "latencyMsSum" bigint not null, bytes bigint not null, refused bigint not null,
       primary key (dimension, day, name))`,
+  ),
+  '0012-usage-today': sqlMigration(
+    `create table usage_today (day text primary key, at bigint not null, "tookMs" integer not null, sums text not null)`,
   ),
 };

@@ -3,13 +3,14 @@
  * process, an hour after its end: in all, by model, and for the 100 accounts with the most requests. So the sums of a week
  * read some hundred rows and the totals of today, however many keys there are. A day without stored sums is added up from
  * its totals; on SQLite in steps of 2,000 rows between which other requests run, since a day of many keys takes a second
- * of this process. A correction that comes more than an hour after the end of its day is in the totals and reports alone.
+ * of this process. Where today takes longer than 20 ms, its sums are stored every five minutes too, as of then: the first
+ * look after a start reads these. A correction that comes more than an hour after the end of its day is in the totals and reports alone.
  */
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import { type Database, type Kysely, sql, type Tables } from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
-import { TOTAL_COUNTS } from './tables.js';
+import { TOTAL_COUNTS, type UsageTodayTable } from './tables.js';
 import type { UsageGroup } from './usage-groups.js';
 import { NO_TOTAL_COUNTS } from './usage-log.js';
 import type { DayRange } from './usage-report.js';
@@ -20,6 +21,10 @@ const DAY_MS = 24 * HOUR_MS;
 const STORED_DAYS = 40;
 const ACCOUNTS = 100;
 const STEP_ROWS = 2_000;
+/** The sums of today are stored so often. */
+const TODAY_MS = 5 * 60_000;
+/** Sums that are added up faster are not stored. */
+const LONG_MS = 20;
 
 type Dimension = 'day' | 'model' | 'account';
 
@@ -30,7 +35,12 @@ export interface RecentSums {
   /** With the most requests, as the next. */
   models: readonly UsageGroup[];
   accounts: readonly UsageGroup[];
+  /** Set if the sums of today are stored ones. */
+  today?: StoredToday;
 }
+
+/** When stored sums of today were added up, in milliseconds since 1970, and how long that took. */
+export type StoredToday = Pick<UsageTodayTable, 'at' | 'tookMs'>;
 
 type SumRow = { dimension: Dimension; name: string } & Record<(typeof TOTAL_COUNTS)[number], number | string>;
 
@@ -42,12 +52,24 @@ export class UsageDays {
     this.#database = database;
   }
 
-  /** @param platforms Keys of platforms, which stand in the column of the model and are no models. */
-  async read({ from, to }: DayRange, platforms: ReadonlySet<string>, limit: number): Promise<RecentSums> {
-    const { missing, stored } = await this.#database.run(async (queries) => {
-      return { missing: await missingDays(queries, { from, to }), stored: await storedSums(queries, { from, to }) };
-    });
-    const rows = [...stored, ...(await this.#liveSums(missing))];
+  /**
+   * @param platforms Keys of platforms, which stand in the column of the model and are no models.
+   * @param takesStored Whether stored sums of the last day do, if there are any: they are some minutes old.
+   */
+  async read(
+    { from, to }: DayRange,
+    platforms: ReadonlySet<string>,
+    limit: number,
+    takesStored = false,
+  ): Promise<RecentSums> {
+    const { missing, stored, today } = await this.#database.run(async (queries) => ({
+      missing: await missingDays(queries, { from, to }),
+      stored: await storedSums(queries, { from, to }),
+      today: takesStored ? await storedToday(queries, to) : undefined,
+    }));
+    const live = today ? missing.filter((day) => day !== to) : missing;
+    const sumsOfToday = today ? (JSON.parse(today.sums) as SumRow[]) : [];
+    const rows = [...stored, ...sumsOfToday, ...(await this.#liveSums(live))];
     const groupsOf = (dimension: Dimension) => {
       const sums = new Map<string, UsageGroup>();
       for (const row of rows) if (row.dimension === dimension) add(sums, row);
@@ -62,6 +84,7 @@ export class UsageDays {
       days: groupsOf('day').sort((one, other) => (one.name < other.name ? 1 : -1)),
       models: models.sort(byRequests).slice(0, limit),
       accounts: groupsOf('account').sort(byRequests).slice(0, limit),
+      ...(today && { today: { at: today.at, tookMs: today.tookMs } }),
     };
   }
 
@@ -93,6 +116,27 @@ export class UsageDays {
     }
   }
 
+  /**
+   * Adds up the day that runs, unless a process did so in the last five minutes.
+   * @param now Milliseconds since 1970.
+   * @param longMs Sums that take less are not stored. Set by tests.
+   */
+  async storeToday(now: number, longMs = LONG_MS): Promise<void> {
+    const day = dayOf(now);
+    const known = await this.#database.run((queries) => storedToday(queries, day));
+    if (known && now - known.at < TODAY_MS) return;
+    const begun = performance.now();
+    const sums = await this.#liveSums([day]);
+    const tookMs = Math.round(performance.now() - begun);
+    await this.#database.run(async (queries) => {
+      await queries.deleteFrom('usage_today').where('day', '<>', day).execute();
+      if (tookMs < longMs) return queries.deleteFrom('usage_today').where('day', '=', day).execute();
+      const values = { at: now, tookMs, sums: JSON.stringify(sums) };
+      const insert = queries.insertInto('usage_today').values({ day, ...values });
+      return insert.onConflict((conflict) => conflict.column('day').doUpdateSet(values)).execute();
+    });
+  }
+
   async #liveSums(days: readonly string[]): Promise<readonly SumRow[]> {
     if (this.#database.engine === 'postgres') return this.#database.run((queries) => liveSums(queries, days));
     const rows: SumRow[] = [];
@@ -107,6 +151,10 @@ function add(sums: Map<string, UsageGroup>, row: SumRow): void {
   // PostgreSQL returns sums of bigint as text.
   for (const count of TOTAL_COUNTS) counts[count] += Number(row[count]);
   sums.set(row.name, { name: row.name, counts });
+}
+
+function storedToday(queries: Kysely<Tables>, day: string) {
+  return queries.selectFrom('usage_today').selectAll().where('day', '=', day).executeTakeFirst();
 }
 
 /** Days of the range without stored sums. */

@@ -19,6 +19,8 @@ const RESPONSES_RETENTION_MS = 30 * DAY_MS;
 const SUMS_RETENTION_MS = DAY_MS;
 const ALERTS_RETENTION_MS = 60 * DAY_MS;
 const INTERVAL_MS = 10 * 60_000;
+/** For the sums of today. */
+const TODAY_MS = 60_000;
 /** Rows per statement. */
 const ROWS = 1_000;
 /** Maximum number of keys per sweep, which has limited time. */
@@ -52,6 +54,8 @@ export class UsageSweeper {
   readonly #retention: LogRetention;
   readonly #inputs: InputSweeper;
   #sweptAt = Number.NEGATIVE_INFINITY;
+  /** When the sums of today were stored, or another process had stored them. */
+  #addedAt = Number.NEGATIVE_INFINITY;
   readonly #days: UsageDays;
   /** Id of the last key that was processed. */
   #reached = '';
@@ -66,8 +70,15 @@ export class UsageSweeper {
 
   /** No effect if it is too early. */
   async sweep(): Promise<void> {
-    if (performance.now() - this.#sweptAt < INTERVAL_MS) return;
+    const isDue = performance.now() - this.#sweptAt >= INTERVAL_MS;
+    const isTodayDue = performance.now() - this.#addedAt >= TODAY_MS;
+    if (!isDue && !isTodayDue) return;
     const now = await this.#database.run((queries) => this.#clock.read(queries));
+    if (isTodayDue) {
+      this.#addedAt = performance.now();
+      await this.#days.storeToday(now);
+    }
+    if (!isDue) return;
     const areInputsDone = await this.#inputs.sweep(now);
     await this.#days.store(now);
     const isRestDone = await this.#database.run((queries) => sweepOthers(queries, now));
