@@ -147,6 +147,19 @@ export function describeMovement({ number, at, kind, amount, left, reference, no
   return { number, at: isoTime(at), kind, amount: decimal(amount), left: decimal(left), reference, note };
 }
 
+/** Whether the ledger sums up to zero and agrees with all balances. */
+export async function checkLedger({ state: { ledger } }: Stored<'ledger'>) {
+  const { accounts, unbalanced, different } = await ledger.sums();
+  return {
+    ok: unbalanced.length === 0 && different.length === 0,
+    accounts: accounts.map((each) => ({ ...each, amount: decimal(each.amount) })),
+    unbalanced,
+    different: different.map(({ accountId, balance, ledger: sum }) => {
+      return { account: accountId, balance: decimal(balance), ledger: decimal(sum) };
+    }),
+  };
+}
+
 const account = field(Text, 'Id of the account.');
 export const Balance = Type.Object({
   account,
@@ -169,6 +182,31 @@ export const MovementShape = Type.Object({
   left: field(Text, 'What was left afterwards.', '32.5'),
   reference: field(Text, 'Code of the order, id of the request or of the job, or the reason of an adjustment.'),
   note: field(Text, 'Package, model, platform or operator.'),
+});
+
+export const LedgerCheck = Type.Object({
+  ok: field(Type.Boolean(), 'Whether all sums agree.'),
+  accounts: field(
+    Type.Array(
+      Type.Object({
+        account: field(Text, '`balances` together, `payments`, `usage`, `adjustments` or `operator_loss`.'),
+        currency: field(Text, 'Currency (ISO 4217).'),
+        amount: field(Text, 'Sum of its rows.'),
+      }),
+    ),
+    'Accounts of the ledger.',
+  ),
+  unbalanced: field(Type.Array(Text), 'Movements whose rows do not sum up to 0.'),
+  different: field(
+    Type.Array(
+      Type.Object({
+        account,
+        balance: field(Text, 'What is in the balance.'),
+        ledger: field(Text, 'What the ledger says.'),
+      }),
+    ),
+    'Balances that differ from the ledger.',
+  ),
 });
 
 const ACCOUNT = {
@@ -257,6 +295,15 @@ export function balanceRoutes(services: AdminServices): Route[] {
       errors: ERRORS,
       run: async ({ param, query }) =>
         encodePage(await listMovements(services, param('id'), rangeOf(query)), describeMovement),
+    }),
+    adminRoute(services, {
+      method: 'GET',
+      path: '/ledger',
+      summary: 'Check the ledger',
+      description:
+        'Adds up the whole ledger of prepaid balances: every movement must sum up to 0, and every balance must be that of its rows.',
+      answer: { description: 'The sums, and what does not agree.', name: 'LedgerCheck', schema: LedgerCheck },
+      run: () => checkLedger(services),
     }),
     allow('allow', 'Let an account top up', 'Lets an account top up its prepaid balance.'),
     allow('refuse', 'End the top-ups of an account', 'The account tops up no longer; what is left can be used.'),

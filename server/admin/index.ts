@@ -11,6 +11,7 @@ import { groupRoutes } from './groups.js';
 import { incidentRoutes } from './incidents.js';
 import { jobRoutes } from './jobs.js';
 import { keyRoutes } from './keys.js';
+import { linkRoutes } from './links.js';
 import { modelChangeRoutes } from './model-change-routes.js';
 import { modelTestRoutes } from './model-tests.js';
 import { modelRoutes } from './models.js';
@@ -30,9 +31,11 @@ export {
   adjustBalance,
   allowTopUps,
   Balance,
+  checkLedger,
   describeBalance,
   describeListedBalance,
   describeMovement,
+  LedgerCheck,
   type ListedBalance,
   ListedBalanceShape,
   listBalances,
@@ -82,6 +85,7 @@ export {
   stateOfKey,
   type WholeKey,
 } from './keys.js';
+export { BlockedLink, listBlockedLinks } from './links.js';
 export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRange } from './lists.js';
 export { addModel, changeModel, findModel, type ModelChangeInput, removeModel, weighable } from './model-changes.js';
 export { type ModelTest, testModel, testServedModel } from './model-tests.js';
@@ -174,5 +178,6 @@ export function adminRoutes(services: AdminServices): Route[] {
     ...alertRoutes(services),
     ...auditRoutes(services),
     ...incidentRoutes(services),
+    ...linkRoutes(services),
   ];
 }

@@ -5,6 +5,9 @@
 
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { Balance, ListedBalanceShape, MovementShape } from '../admin/index.js';
+
+export { LedgerCheck } from '../admin/index.js';
+
 import { Text } from '../http/index.js';
 
 const Flag = Type.Boolean();
@@ -25,28 +28,3 @@ export const BalanceChange = Type.Object({
 });
 
 export const BalanceStatement = Type.Object({ csv: field(Text, 'The statement as CSV (RFC 4180), oldest first.') });
-
-export const LedgerCheck = Type.Object({
-  ok: field(Flag, 'Whether all sums agree.'),
-  accounts: field(
-    Type.Array(
-      Type.Object({
-        account: field(Text, '`balances` together, `payments`, `usage`, `adjustments` or `operator_loss`.'),
-        currency: field(Text, 'Currency (ISO 4217).'),
-        amount: field(Text, 'Sum of its rows.'),
-      }),
-    ),
-    'Accounts of the ledger.',
-  ),
-  unbalanced: field(Type.Array(Text), 'Movements whose rows do not sum up to 0.'),
-  different: field(
-    Type.Array(
-      Type.Object({
-        account,
-        balance: field(Text, 'What is in the balance.'),
-        ledger: field(Text, 'What the ledger says.'),
-      }),
-    ),
-    'Balances that differ from the ledger.',
-  ),
-});

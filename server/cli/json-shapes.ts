@@ -7,6 +7,7 @@
 import { field, optional, Type } from '../../core/contracts/index.js';
 import {
   AlertShape,
+  BlockedLink,
   Charges,
   IncidentShape,
   invitationFields,
@@ -236,13 +237,7 @@ export const Probe = Type.Object({
 
 export const Incident = IncidentShape;
 export const Incidents = Type.Array(Incident);
-export const BlockedLinks = Type.Array(
-  Type.Object({
-    url: field(Text, 'Canonical URL of the item.'),
-    blocked_at: field(Text, 'When it was blocked (RFC 3339).'),
-    note: field(MaybeText, 'The given reason. Null without one.'),
-  }),
-);
+export const BlockedLinks = Type.Array(BlockedLink);
 
 const Role = OneOf('operator', 'billing', 'member');
 export const Invitation = Type.Object({

@@ -5,7 +5,7 @@
  */
 
 import type { BalanceState } from '../../accounts/index.js';
-import { describeBalance, describeListedBalance, describeMovement } from '../../admin/index.js';
+import { checkLedger, describeBalance, describeListedBalance, describeMovement } from '../../admin/index.js';
 import { parseBudget } from '../../budgets/index.js';
 import { isoTime, renderTable } from '../../format/index.js';
 import { decimal } from '../../ledger/index.js';
@@ -130,28 +130,17 @@ export async function balanceStatementCommand(settings: Settings, id: string): P
 
 /** Whether the ledger sums up to zero and agrees with all balances. Exits with 1 if not. */
 export async function checkBalancesCommand(settings: Settings): Promise<Outcome<'LedgerCheck'>> {
-  const { accounts, unbalanced, different } = await withState(settings, (state) => state.ledger.sums());
-  const ok = unbalanced.length === 0 && different.length === 0;
-  const rows = accounts.map(({ account, currency, amount }) => [account, `${decimal(amount)} ${currency}`]);
+  const json = await withState(settings, (state) => checkLedger({ state }));
+  const { ok, accounts, unbalanced, different } = json;
+  const rows = accounts.map(({ account, currency, amount }) => [account, `${amount} ${currency}`]);
   const table = rows.length === 0 ? 'The ledger is empty.' : renderTable(['LEDGER', 'SUM'], rows);
   const faults = [
     ...unbalanced.map((each) => `The rows of the movement ${each} do not sum up to 0.`),
-    ...different.map(({ accountId, balance, ledger }) => {
-      return `The balance of ${accountId} is ${decimal(balance)}, and its ledger ${decimal(ledger)}.`;
-    }),
+    ...different.map(
+      ({ account, balance, ledger }) => `The balance of ${account} is ${balance}, and its ledger ${ledger}.`,
+    ),
   ];
-  return {
-    json: {
-      ok,
-      accounts: accounts.map((each) => ({ ...each, amount: decimal(each.amount) })),
-      unbalanced,
-      different: different.map(({ accountId: account, balance, ledger }) => {
-        return { account, balance: decimal(balance), ledger: decimal(ledger) };
-      }),
-    },
-    text: joinParts(table, ok ? 'All sums agree.' : faults.join('\n')),
-    exitCode: ok ? 0 : 1,
-  };
+  return { json, text: joinParts(table, ok ? 'All sums agree.' : faults.join('\n')), exitCode: ok ? 0 : 1 };
 }
 
 function moneyOf(balance: BalanceState, part: 'amount' | 'reserved'): string {

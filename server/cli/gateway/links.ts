@@ -4,7 +4,8 @@
  */
 
 import { isGatewayError } from '../../../core/runtime/index.js';
-import { isoTime, sanitizeForTerminal } from '../../format/index.js';
+import { listBlockedLinks } from '../../admin/index.js';
+import { sanitizeForTerminal } from '../../format/index.js';
 import type { Settings } from '../../settings/index.js';
 import { byOperator, withGateway, withNewState, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
@@ -42,10 +43,10 @@ export async function unblockLinkCommand(
 
 /** The blocked items, latest first. */
 export async function listBlockedLinksCommand(settings: Settings): Promise<Outcome<'BlockedLinks'>> {
-  const links = await withState(settings, ({ blockedLinks }) => blockedLinks.list());
-  const rows = links.map(({ url, blockedAt, note }) => [url, isoTime(blockedAt), sanitizeForTerminal(note ?? '')]);
+  const links = await withState(settings, (state) => listBlockedLinks({ state }));
+  const rows = links.map(({ url, blocked_at: at, note }) => [url, at, sanitizeForTerminal(note ?? '')]);
   return {
-    json: links.map(({ url, blockedAt, note }) => ({ url, blocked_at: isoTime(blockedAt), note })),
+    json: links,
     text: renderRows(['ITEM', 'BLOCKED', 'NOTE'], rows) || 'No items are blocked.',
   };
 }

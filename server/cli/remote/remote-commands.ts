@@ -4,16 +4,18 @@
  * an option that its route does not have, so that nothing happens elsewhere than where it was meant.
  */
 
-import { renderTable, sanitizeForTerminal } from '../../format/index.js';
+import { renderTable } from '../../format/index.js';
 import type { CommandDeclaration } from '../define-command.js';
 import { readLiveServer, readModelChange } from '../gateway/model-options.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
-import { type Outcome, renderFacts, renderRows } from '../output.js';
+import type { Outcome } from '../output.js';
 import type { AdminClient, Json, RemoteQuery } from './admin-client.js';
+import { cell, factsOf, tableOf } from './remote-output.js';
+import { REMOTE_READS } from './remote-reads.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
-interface RemoteCommand {
+export interface RemoteCommand {
   /** Options that it has, by the name of the parser. */
   options: readonly string[];
   run(client: AdminClient, args: readonly string[], options: Options): Promise<Outcome>;
@@ -129,6 +131,7 @@ const keyOf = ({ key }: Json) => String(key);
 
 /** By the name of the command. */
 export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
+  ...REMOTE_READS,
   'models list': whole('/models', ['id', 'provider', 'health', 'context_length', 'routes']),
   'models test': {
     options: ['request'],
@@ -354,30 +357,4 @@ function mapTexts(options: Options): RemoteQuery {
 
 function textOf(value: unknown): string | undefined {
   return value === undefined ? undefined : String(value);
-}
-
-function tableOf(rows: readonly Json[], columns: readonly string[]): string {
-  const head = columns.map((column) => column.toUpperCase().replaceAll('_', ' '));
-  return (
-    renderRows(
-      head,
-      rows.map((row) => columns.map((column) => cell(row[column]))),
-    ) || 'There are none.'
-  );
-}
-
-function factsOf(json: Json): string {
-  const simple = Object.entries(json).filter(([, value]) => typeof value !== 'object' || Array.isArray(value));
-  return renderFacts(
-    simple.flatMap(([name, value]) => (isTable(value) ? [] : [[name.replaceAll('_', ' '), cell(value)] as const])),
-  );
-}
-
-function isTable(value: unknown): boolean {
-  return Array.isArray(value) && typeof value[0] === 'object';
-}
-
-function cell(value: unknown): string {
-  if (value === null || value === undefined || value === '') return '-';
-  return sanitizeForTerminal(Array.isArray(value) ? value.join(',') || '-' : String(value));
 }

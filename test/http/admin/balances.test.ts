@@ -202,6 +202,17 @@ describeOnStacks('money and people by the admin API', (stack) => {
       ([code, words]: [number, string]) => code === 2 && words.includes('--note'),
     );
     expect((await run('balances', 'list')).stdout).to.match(new RegExp(`${accountId} +- +EUR +15 +0`));
+    await post(`/balances/${accountId}/adjust`, { amount: '-1.5 EUR', note: 'a "mistake", mended' });
+    const shown = JSON.parse((await run('balances', 'show', accountId, '--json')).stdout);
+    expect(shown).to.include({ account: accountId, amount: '13.5', currency: 'EUR' });
+    expect(shown.statement.map(({ amount }: { amount: string }) => amount)).to.deep.equal(['-1.5', '5', '10']);
+    const { csv } = JSON.parse((await run('balances', 'statement', accountId, '--json')).stdout);
+    let whole = '';
+    for await (const part of app.state.ledger.csv(accountId)) whole += part;
+    expect(csv).to.equal(whole);
+    const check = await run('balances', 'check', '--json');
+    expect([check.code, JSON.parse(check.stdout)], check.stderr).to.deep.equal([0, await read('/ledger')]);
+    expect((await run('balances', 'check')).stdout).to.contain('All sums agree.');
     const invited = await run('users', 'invite', '--operator', '--hours', '4');
     expect(invited.stdout, invited.stderr).to.match(/\/invite#[\w-]{43}\n$/);
     const listed = await run('users', 'invitations', '--json');

@@ -50,6 +50,25 @@ describe('mediagate --server', () => {
     expect(await json('usage', '--by', 'model')).to.be.an('array');
   });
 
+  it('reads groups, blocked items and transfers as the commands on its machine', async () => {
+    await app.customer('bob@example.com');
+    const none = await run('balances', 'show', 'bob@example.com');
+    expect([none.code, none.stderr]).to.deep.equal([1, 'mediagate: This account has no prepaid balance.\n']);
+    await json('groups', 'create', 'research', '--budget', '50 requests/day');
+    await json('keys', 'create', '--name', 'first', '--grant', 'text', '--group', 'research');
+    const group = await json('groups', 'show', 'research');
+    expect(group).to.deep.include({ name: 'research' });
+    expect(group.keys).to.have.length(1);
+    expect(group.keys[0]).to.include({ name: 'first' });
+    expect((await run('groups', 'show', 'nothing')).stderr).to.contain('There is no group nothing');
+    await app.state.blockedLinks.block('https://invented.example/item/1', { actor: 'operator:test', note: 'asked' });
+    expect(await json('links', 'list')).to.deep.include.members([
+      { ...(await json('links', 'list'))[0], url: 'https://invented.example/item/1', note: 'asked' },
+    ]);
+    expect(await json('payments', 'review')).to.deep.equal([]);
+    expect((await run('payments', 'review', 'bank:none')).code).to.equal(1);
+  });
+
   it('changes it, with the key of the command line too', async () => {
     const made = await json('keys', 'create', '--name', 'bot', '--grant', 'text,images', '--rpm', 'unlimited');
     expect(made).to.deep.include({ name: 'bot', rpm: null, grants: ['images', 'text'] });
