@@ -41,6 +41,8 @@ export async function changeModel(
   { enabled, weights, prices, accept = false }: ModelChangeInput,
   by: AdminActor,
 ): Promise<string> {
+  // Another node may have added it a moment ago.
+  await services.changedModels.refresh();
   const { id } = findModel(services, name);
   const changes: ModelChange[] = [];
   if (enabled !== undefined) changes.push({ isClosed: !enabled });
@@ -164,6 +166,7 @@ export async function addModel(
     const value = { ...server, id, key }[name];
     if (value !== undefined && !validator.check(value).ok) throw unaccepted(name, acceptedOf(schema));
   }
+  await changedModels.refresh();
   const wasAdded = changedModels.all.some(({ model, added }) => model === id && added);
   const holder = gateway.allModels().find((model) => model.id === id);
   if (holder && !wasAdded) {
@@ -202,6 +205,7 @@ async function checkAddress({ gateway }: Pick<ModelChangeServices, 'gateway'>, u
  */
 export async function removeModel(services: ModelChangeServices, id: string, by: AdminActor): Promise<void> {
   const { state, changedModels } = services;
+  await changedModels.refresh();
   const added = changedModels.all.filter((one) => one.added).map(({ model }) => model);
   if (!added.includes(id)) {
     const { entry } = findModel(services, id);

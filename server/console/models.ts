@@ -205,7 +205,7 @@ function wordsOf({ model, upstreams }: WatchedModel): string {
 export function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html | string {
   if (model.upstreams.length === 0 && upstreams.length === 0) return '–';
   const t = locale.texts.console.models;
-  return html`<ul class="stack-small small">${model.upstreams.map(({ url, model: name, weight }) => html`<li><bdi class="mono">${url}</bdi>${name !== model.id && html` <bdi class="mono muted">${name}</bdi>`}${weight !== undefined && model.upstreams.length > 1 && html` <span class="muted">${locale.texts.console.model.weight} ${locale.count(weight)}</span>`}</li>`)}${upstreams.map(
+  return html`<ul class="stack-small small">${model.upstreams.map(({ url, model: name, weight }) => html`<li><bdi class="mono">${url}</bdi>${name !== model.id && html` <bdi class="mono muted">${name}</bdi>`}${weight !== undefined && model.upstreams.length > 1 && html` <span class="muted">${locale.texts.console.model.weight}\u00a0${locale.count(weight)}</span>`}</li>`)}${upstreams.map(
     ({ name, isCoolingDown, tries, failures }) =>
       html`<li>${upstreams.length > 1 && html`<code>${name}</code> `}${isCoolingDown && html`${badge(t.cooling, 'bad')} `}<span class="muted">${t.tries(tries, failures)}</span></li>`,
   )}</ul>`;

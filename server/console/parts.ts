@@ -164,7 +164,12 @@ export async function history(
   );
   const { words, console: own } = locale.texts;
   const t = own.history;
-  const states: Readonly<Record<string, string>> = { ...own.alerts.states, ...words.jobStates, ...words.orderStates };
+  const states: Readonly<Record<string, string>> = {
+    'as configured': own.model.asConfigured,
+    ...own.alerts.states,
+    ...words.jobStates,
+    ...words.orderStates,
+  };
   const stateOf = (name: string) => (Object.hasOwn(states, name) ? states[name] : name);
   return dataTable<AuditEntry>({
     label: t.title,

@@ -24,7 +24,8 @@ export const PLAN_SETTINGS = [
   {
     name: 'PRICES_CURRENCY',
     unset: 'that of `PRICES_FILE`, or `USD`',
-    description: 'Currency (ISO 4217) of the prices in the plugins file.',
+    description:
+      'Currency (ISO 4217) of the prices in the plugins file, and of those that are set while the gateway runs.',
     read: (text) => ({ pricesCurrency: currencyCode(text) }),
   },
   {

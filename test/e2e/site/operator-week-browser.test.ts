@@ -1,14 +1,21 @@
-/** The week of an operator in Chromium, by the forms of the console: from a tested model to a rotated key. */
+/** The week of an operator in Chromium, by the forms of the console, and by commands where there is no page. */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { GatewayError } from '../../../core/runtime/errors.js';
+import { createLivePrices } from '../../../server/prices/index.js';
 import { type ConsoleApp, startConsoleApp } from '../../http/console/console-app.js';
+import { post } from '../../http/models/text-app.js';
 import { order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, showIn, WIDE_AND_NARROW } from '../../support/browser/page-browser.js';
 import { inventedProduct, inventedShop, productLink } from '../../support/links/invented-shop.js';
 import { scriptedText } from '../../support/models/scripted-text.js';
+import { runCommand } from '../../support/processes/command-line.js';
+import { until } from '../../support/until.js';
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 };
 
@@ -21,6 +28,7 @@ describe("an operator's week in a browser", () => {
   before(async function () {
     browser = await launchPageBrowser(await chromiumFor(this));
     const text = scriptedText(({ model }) => {
+      if (model === 'm-chat') throw new GatewayError('upstream_error', 'The vendor is down.');
       const choices = [{ index: 0, message: { role: 'assistant', content: 'OK' }, finish_reason: 'stop' }];
       const answer = { id: 'c', object: 'chat.completion', created: 1, model, choices, usage: USAGE };
       return { contentType: 'application/json', pieces: [Buffer.from(JSON.stringify(answer))] };
@@ -31,7 +39,8 @@ describe("an operator's week in a browser", () => {
         return inventedProduct(link.id);
       },
     });
-    its = await startConsoleApp({ plugins: [{ use: text.plugin }, { use: shop }] });
+    const livePrices = createLivePrices({ currency: 'USD' });
+    its = await startConsoleApp({ plugins: [{ use: text.plugin }, { use: shop }], livePrices });
     const passkeys = { state: 'ready', host: 'localhost' } as const;
     const real = its.app.identity.status();
     Object.defineProperty(its.app.identity, 'status', { value: () => ({ ...real, passkeys }) });
@@ -68,6 +77,13 @@ describe("an operator's week in a browser", () => {
     await open('/models');
     expect(await send('/models/test', { model: 'm-5.5' })).to.match(/m-5\.5: answered in \d+ ms/);
 
+    await page.locator('a[href="/admin/models/m-5.5"]').first().click();
+    expect(await send('/models/m-5.5/prices', { price_input: '1.25', price_output: '10' })).to.contain('$1.25');
+    const chats = await app.makeKey({ name: 'chats', grants: ['text'] });
+    const chat = (model: string) =>
+      post(app, '/v1/chat/completions', chats, { model, messages: [{ role: 'user', content: 'Ahoy!' }] });
+    expect((await chat('m-5.5')).headers.get('x-mediagate-cost')).to.match(/^0\.0000\d\d USD$/);
+
     await open('/invitations');
     expect(await send('/invitations', { role: 'billing', name: 'Ben' })).to.match(/\/invite#[\w-]{43}/);
 
@@ -87,6 +103,14 @@ describe("an operator's week in a browser", () => {
     expect(await page.locator('#movements').locator('xpath=..').count()).to.be.greaterThan(0);
     expect((await app.state.ledger.sums()).different).to.deep.equal([]);
 
+    const quoted = (await chat('m-chat')).json.error.request_id;
+    const found = await until(async () => {
+      await open(`/requests?request_id=${quoted}`);
+      const words = await page.locator('main').innerText();
+      return words.includes('upstream_error') && words;
+    });
+    expect(found).to.contain('m-chat');
+
     const { json } = await app.extract(key, { url: productLink(1), async_mode: true });
     await app.ended(key, json.data.job.job_id);
     failing.yes = false;
@@ -103,17 +127,38 @@ describe("an operator's week in a browser", () => {
     expect(rotated).to.match(/sk-mg-[\w-]{8}-/);
   });
 
+  it('ends with a backup, its restoration, and the check before an upgrade, by commands', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-week-'));
+    try {
+      const run = async (dataDir: string, ...words: string[]) => {
+        const { code, stdout, stderr } = await runCommand(words, { DATA_DIR: dataDir, BROWSER: 'off' });
+        expect(code, stderr).to.equal(0);
+        return stdout;
+      };
+      const copy = path.join(folder, 'copy');
+      const restored = path.join(folder, 'data');
+      expect(await run(its.app.dataDir, 'backup', copy, '--secrets')).to.match(/\d+ rows, \d+ files/);
+      await run(restored, 'restore', copy);
+      expect(await run(restored, 'keys', 'list')).to.contain('chats');
+      expect(await run(restored, 'migrate', '--check')).to.match(/up to date|nothing/i);
+      const changed = JSON.parse(await run(restored, 'models', 'update', 'm-5.5', '--off', '--json'));
+      expect(changed).to.deep.equal({ id: 'm-5.5', changed: ['switched_off', 'prices'] });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
   it('has pages without a violation of accessibility at both widths', async () => {
-    for (const path of ['/models', '/groups']) {
-      await open(path);
+    for (const at of ['/models', '/models/m-5.5', '/groups']) {
+      await open(at);
       await page.evaluate(() => {
         for (const one of document.querySelectorAll('main details')) one.setAttribute('open', '');
       });
       for (const medium of WIDE_AND_NARROW) {
         await showIn(page, medium);
-        expect(await findings(page), path).to.deep.equal([]);
+        expect(await findings(page), at).to.deep.equal([]);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-        expect(wide, path).to.be.at.most(0);
+        expect(wide, at).to.be.at.most(0);
       }
     }
   });

@@ -2,10 +2,12 @@
 
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
+import sketchImage from 'mediagate/plugins/sketch_image';
 import { createLivePrices } from '../../../server/prices/index.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { runCommand } from '../../support/processes/command-line.js';
+import { until } from '../../support/until.js';
 import { type ListeningApp, startApp } from '../http/listening-app.js';
 import { post } from '../models/text-app.js';
 
@@ -35,7 +37,10 @@ describeOnStacks('models changed by operators', (stack) => {
       stack,
       livePrices: createLivePrices({ currency: 'USD', models: { shared: { input: 1, output: 4 } } }),
       gateway: {
-        plugins: [{ use: openaiText, options: { models, upstreams }, aliases: [{ name: 'other-name', of: 'single' }] }],
+        plugins: [
+          { use: openaiText, options: { models, upstreams }, aliases: [{ name: 'other-name', of: 'single' }] },
+          { use: sketchImage },
+        ],
         services: { http: undefined },
         trustedOrigins: [new URL(spare.baseUrl).origin],
       },
@@ -72,10 +77,34 @@ describeOnStacks('models changed by operators', (stack) => {
       expect(json.error.message).to.contain('switched this model off');
     }
     const { json } = await app.request('/v1/models', { headers: { authorization: `Bearer ${key}` } });
-    expect(json.data.map(({ id }: { id: string }) => id)).to.deep.equal(['shared', 'ordered']);
+    const listed = json.data.map(({ id }: { id: string }) => id);
+    expect(listed).to.include.members(['shared', 'ordered']);
+    expect(listed).to.not.include('single').and.not.include('other-name');
     expect((await send('/models/single', { enabled: true })).json).to.include({ health: 'ok' });
     expect((await chat('other-name')).status).to.equal(200);
     expect(await auditOf('single')).to.deep.equal([['model.opened'], ['model.closed', 'too dear']]);
+  });
+
+  it('of images finish what was submitted, and take nothing new', async () => {
+    const drawing = await app.makeKey({ grants: ['images'] });
+    const submit = () =>
+      post(app, '/v1/images/jobs', drawing, { model: 'gen-img-2', prompt: 'a lighthouse', size: '1024x1024' });
+    const submitted = await submit();
+    expect(submitted.status, submitted.text).to.equal(202);
+    expect((await send('/models/gen-img-2', { enabled: false })).json.health).to.equal('off');
+    const refused = await submit();
+    expect([refused.status, refused.json.error.code]).to.deep.equal([400, 'model_not_supported']);
+    expect(refused.json.error.message).to.contain('switched this model off');
+    const overview = await send('/overview');
+    expect(overview.json.problems, 'a choice is no problem').to.deep.equal([]);
+    const ended = await until(async () => {
+      const { json } = await app.request(`/v1/images/jobs/${submitted.json.id}`, {
+        headers: { authorization: `Bearer ${drawing}` },
+      });
+      return ['completed', 'failed', 'cancelled'].includes(json.status) && json;
+    });
+    expect(ended.status).to.equal('completed');
+    await send('/models/gen-img-2', { enabled: true });
   });
 
   it('share their requests by new weights from the next request on', async () => {
