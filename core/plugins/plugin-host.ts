@@ -47,39 +47,39 @@ export class PluginHost {
     this.#all = entries.map((entry) => new PluginInstance(entry, entries, this.#options));
     const wanted = this.#all.filter(({ state }) => state === 'loading');
     const outcomes = await Promise.allSettled(wanted.map((instance) => instance.prepare()));
-    for (const [index, instance] of wanted.entries()) {
-      const outcome = outcomes[index];
-      try {
-        if (outcome?.status === 'rejected') throw outcome.reason;
-        this.#register(instance);
-      } catch (error) {
-        instance.fail(error, this.#all);
-      }
-    }
+    for (const [index, instance] of wanted.entries()) this.#settle(instance, outcomes[index]);
     this.#warnOfFallbacks();
     const missing = wanted.find(({ entry, state }) => entry.required && state === 'failed');
     if (missing) throw new PluginConfigError(`The required plugin entry "${missing.id}" failed: ${missing.reason}`);
   }
 
   /**
-   * Loads further entries while the gateway runs. An entry of an earlier call that is missing or different is retired
-   * first: it gets no new calls. Calls of this must not overlap. A failed entry is reported by {@link status}.
+   * Loads further entries while the gateway runs. An entry of an earlier call that is missing or different is retired: it
+   * gets no new calls. Calls of this must not overlap. A failed entry is reported by {@link status}.
    */
   async adjust(entries: readonly PluginEntry[]): Promise<void> {
+    const loaded = [...this.#added.values()].map(({ entry }) => entry);
+    const further = entries.filter((entry) => !loaded.some((one) => isSame(one, entry)));
+    const instances = further.map((entry) => new PluginInstance(entry, [entry], this.#options));
+    const outcomes = await Promise.allSettled(instances.map((instance) => instance.prepare()));
+    // From here on nothing is awaited, so that a model that moves is there for every request.
     for (const [id, instance] of this.#added) {
       if (!entries.some((entry) => isSame(entry, instance.entry))) this.#retire(id, instance);
     }
-    for (const entry of entries) {
-      if ([...this.#added.values()].some((instance) => isSame(entry, instance.entry))) continue;
-      const instance = new PluginInstance(entry, [entry], this.#options);
+    for (const [index, instance] of instances.entries()) {
       this.#all = [...this.#all, instance];
       this.#added.set(instance.id, instance);
-      try {
-        await instance.prepare();
-        this.#register(instance);
-      } catch (error) {
-        instance.fail(error, this.#all);
-      }
+      this.#settle(instance, outcomes[index]);
+    }
+  }
+
+  /** Registers an instance that was prepared. A failure becomes its state. */
+  #settle(instance: PluginInstance, outcome: PromiseSettledResult<void> | undefined): void {
+    try {
+      if (outcome?.status === 'rejected') throw outcome.reason;
+      this.#register(instance);
+    } catch (error) {
+      instance.fail(error, this.#all);
     }
   }
 

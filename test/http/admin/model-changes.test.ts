@@ -1,5 +1,8 @@
 /** Models that operators change while the gateway runs: switched off, weighed, priced, added and removed. */
 
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import openaiText from 'mediagate/plugins/openai_text';
 import sketchImage from 'mediagate/plugins/sketch_image';
@@ -15,15 +18,37 @@ const CHATS = '/v1/chat/completions';
 const SECRET = 'sk-secret-of-the-added-server';
 const MESSAGES = [{ role: 'user', content: 'Say something about Ostend.' }];
 
+/** A server that answers a chat when it is told to. */
+async function startSlowServer() {
+  const waiting: (() => void)[] = [];
+  const message = { role: 'assistant', content: 'late' };
+  const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'moved', choices: [{ index: 0, message }] };
+  const server = createServer((request, response) => {
+    request.resume();
+    response.setHeader('content-type', 'application/json');
+    if (request.method !== 'POST') return void response.end('{"data":[]}');
+    waiting.push(() => response.end(JSON.stringify(answer)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  return { url: `http://127.0.0.1:${port}/v1`, waiting, close };
+}
+
 describeOnStacks('models changed by operators', (stack) => {
   let fast: TextUpstream;
   let spare: TextUpstream;
+  let slow: Awaited<ReturnType<typeof startSlowServer>>;
   let app: ListeningApp;
   let admin: string;
   let key: string;
 
   before(async () => {
-    [fast, spare] = await Promise.all([startTextUpstream(), startTextUpstream()]);
+    [fast, spare, slow] = await Promise.all([startTextUpstream(), startTextUpstream(), startSlowServer()]);
     const upstreams = [
       { name: 'fast', url: fast.baseUrl },
       { name: 'spare', url: spare.baseUrl },
@@ -42,7 +67,7 @@ describeOnStacks('models changed by operators', (stack) => {
           { use: sketchImage },
         ],
         services: { http: undefined },
-        trustedOrigins: [new URL(spare.baseUrl).origin],
+        trustedOrigins: [new URL(spare.baseUrl).origin, new URL(slow.url).origin],
       },
     });
     admin = await app.makeKey({ grants: ['admin'] });
@@ -52,7 +77,7 @@ describeOnStacks('models changed by operators', (stack) => {
     fast.reset();
     spare.reset();
   });
-  after(() => Promise.all([app?.close(), fast?.close(), spare?.close()]));
+  after(() => Promise.all([app?.close(), fast?.close(), spare?.close(), slow?.close()]));
 
   const send = (path: string, body?: object, token = admin) =>
     app.request(`/v1/admin${path}`, {
@@ -198,6 +223,40 @@ describeOnStacks('models changed by operators', (stack) => {
       'model.priced',
       'model.added',
     ]);
+  });
+
+  it('are there for every request while their server changes', async () => {
+    const server = { id: 'busy', url: spare.baseUrl };
+    expect((await send('/models', server)).status).to.equal(200);
+    const failed: string[] = [];
+    let isOver = false;
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver) {
+        const { status, text } = await chat('busy');
+        if (status !== 200) failed.push(text);
+      }
+    });
+    for (let index = 0; index < 8; index++) {
+      expect((await send('/models', { ...server, model: `name-${index}` })).status).to.equal(200);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(failed).to.deep.equal([]);
+    await send('/models/busy/remove', {});
+  });
+
+  it('finish running requests where they run when the server is another one', async () => {
+    expect((await send('/models', { id: 'moved', url: slow.url })).status).to.equal(200);
+    const running = chat('moved');
+    await until(() => slow.waiting.length === 1);
+    expect((await send('/models', { id: 'moved', url: spare.baseUrl })).status).to.equal(200);
+    const before = spare.requests.length;
+    expect((await chat('moved')).status).to.equal(200);
+    expect(spare.requests.length).to.equal(before + 1);
+    expect((await send('/models/moved/remove', {})).status).to.equal(200);
+    slow.waiting[0]?.();
+    const { status, json } = await running;
+    expect([status, json.choices[0].message.content]).to.deep.equal([200, 'late']);
   });
 
   it('are changed by commands at a distance', async () => {

@@ -247,6 +247,8 @@ describe('prices', () => {
 
     it('are optional', async () => {
       expect(await readPrices({})).to.equal(undefined);
+      const none = await readPrices({ currency: 'EUR' });
+      expect([none?.currency, none?.rates], 'a currency alone').to.deep.equal(['EUR', []]);
       expect((await readPrices({ models: { one: { input: 1 } } }))?.currency).to.equal('USD');
       expect((await readPrices({ models: { one: { input: 1 } }, currency: 'EUR' }))?.currency).to.equal('EUR');
     });
