@@ -17,6 +17,7 @@ import { modelTestRoutes } from './model-tests.js';
 import { modelRoutes } from './models.js';
 import { orderRoutes } from './orders.js';
 import { overviewRoutes } from './overview.js';
+import { planRoutes } from './plans.js';
 import { requestRoutes } from './requests.js';
 import type { AdminServices } from './services.js';
 import { settingRoutes } from './settings.js';
@@ -112,6 +113,7 @@ export {
   type WholeOrder,
 } from './orders.js';
 export { type Overview, type OverviewServices, RecentUsage, readOverview } from './overview.js';
+export { PlanCatalogue } from './plans.js';
 export { type AdminRequestFilter, listRequests } from './requests.js';
 export type { AdminDependencies, AdminServices } from './services.js';
 export { checkProcess } from './settings.js';
@@ -163,6 +165,7 @@ export function adminRoutes(services: AdminServices): Route[] {
   return [
     ...overviewRoutes(services),
     ...userRoutes(services),
+    ...planRoutes(services),
     ...orderRoutes(services),
     ...balanceRoutes(services),
     ...keyRoutes(services),

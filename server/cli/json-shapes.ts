@@ -14,13 +14,13 @@ import {
   jobFields,
   ModelShape,
   moneyFields,
+  PlanCatalogue,
   PluginShape,
   Transfers,
   transferFields,
 } from '../admin/index.js';
 import { SharedBudget } from '../budgets/index.js';
 import { Count, Nullable, OneOf, Text } from '../http/index.js';
-import type { Catalogue } from '../plans/index.js';
 
 export {
   ChangedUser,
@@ -95,10 +95,7 @@ export const UsageRows = Type.Array(
   }),
 );
 
-export const Plans = Type.Unsafe<Catalogue>({
-  type: 'object',
-  description: 'Plans, free tier, prices, grants and budgets as the gateway read them; see [Plans](plans.md).',
-});
+export const Plans = PlanCatalogue;
 export const ImportedPrices = Type.Object({
   written: field(Flag, 'Whether the prices file was written.'),
   changes: field(

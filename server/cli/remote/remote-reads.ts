@@ -1,6 +1,6 @@
 /*
  * Commands with `--server` that read what the admin API has in parts: a balance with its statement, the check of the
- * ledger, the transfers under review, a group with the usage of its keys. Their JSON is that of the command on the machine
+ * ledger, the plans, the transfers under review, a group with the usage of its keys. Their JSON is that of the command on the machine
  * itself.
  */
 
@@ -129,6 +129,11 @@ export const REMOTE_READS: Readonly<Record<string, RemoteCommand>> = {
       json: data,
       text: data.length === 0 ? 'No items are blocked.' : tableOf(data, ['url', 'blocked_at', 'note']),
     };
+  }),
+  'plans list': without(async (client) => {
+    const json = await client.get('/plans');
+    const columns = ['id', 'name', 'tokenLimit', 'requestLimit', 'durationDays'];
+    return { json, text: tableOf([...(json.plans as Json[]), json.freeTier as Json], columns) };
   }),
   'payments review': {
     options: ['note'],

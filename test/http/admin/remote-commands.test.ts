@@ -65,6 +65,9 @@ describe('mediagate --server', () => {
     expect(await json('links', 'list')).to.deep.include.members([
       { ...(await json('links', 'list'))[0], url: 'https://invented.example/item/1', note: 'asked' },
     ]);
+    const plans = await json('plans', 'list');
+    expect(plans.plans.map(({ id }: { id: string }) => id)).to.include('token_30m');
+    expect((await run('plans', 'list')).stdout).to.contain('token_30m');
     expect(await json('payments', 'review')).to.deep.equal([]);
     expect((await run('payments', 'review', 'bank:none')).code).to.equal(1);
   });
