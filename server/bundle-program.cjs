@@ -32,7 +32,6 @@ const caches = path.join(dist, '.code-cache');
 
 /** Packages in the bundle: each start loads them, and they are scripts alone. */
 const PACKAGES = [
-  '@koa/router',
   'commander',
   'cookie',
   'fresh',
@@ -68,7 +67,7 @@ async function bundleProgram(scripts) {
   const { packages, licences } = await bundlePackages();
   await translateBundled(scripts);
   const registry = passedOn();
-  const modules = new Map([['packages', packages]]);
+  const modules = new Map(packages);
   const pending = [ENTRY, ...Object.values(registry)];
   for (const id of pending) {
     if (modules.has(id)) continue;
@@ -114,7 +113,8 @@ async function translate(sources) {
     outbase: root,
     write: false,
   });
-  return new Map(outputFiles.map((file) => [path.relative(dist, file.path).split(path.sep).join('/'), file.text]));
+  const idOf = (file) => path.relative(dist, file).split(path.sep).join('/');
+  return new Map(outputFiles.map((file) => [idOf(file.path), withoutHelpers(file.text)]));
 }
 
 function isOfProgram(name) {
@@ -165,8 +165,6 @@ function addressOf(specifier, importer) {
 
 /** One module as the loader takes it, with the addresses of those that it imports. */
 function linked(id, scripts) {
-  if (PACKAGES.includes(id))
-    return { code: inModule(`module.exports = requireModule('packages')['${id}'];`), imports: ['packages'] };
   if (id.endsWith('.json'))
     return { code: JSON.stringify(JSON.parse(fs.readFileSync(path.join(root, id), 'utf8'))), imports: [] };
   const script = scripts.get(id);
@@ -179,23 +177,23 @@ function linked(id, scripts) {
     return `requireModule("${address}")`;
   };
   const held = [];
-  const hold = (_, name, open = '', specifier, close = '') => {
+  const hold = (_, name, isWhole, specifier) => {
     held.push(name);
-    if (open !== '' && addressOf(specifier, id) === undefined && !isBuiltin(specifier)) {
+    if (isWhole && addressOf(specifier, id) === undefined && !isBuiltin(specifier)) {
       // With `require`, a module of ESM has its default export under another name than with `import`.
       throw new Error(`${id}: import names of ${specifier}, or add it to the bundle`);
     }
-    const load = `${open}${requireOf(specifier)}${close}`;
-    return hasDeclarations(addressOf(specifier, id), scripts)
-      ? `var ${name}\0 = { run: ${load} };`
-      : `var ${name}\0 = new Later(() => ${load});`;
+    const load = requireOf(specifier);
+    if (hasDeclarations(addressOf(specifier, id), scripts))
+      return `var ${name}\0 = { run: ${isWhole ? `__toESM(${load})` : load} };`;
+    return `var ${name}\0 = new Later(${load.replace('(', ', ').replace(')', isWhole ? ', __toESM)' : ')')};`;
   };
   let code = script
     .replace(
       /^module\.exports = __toCommonJS\((\w+)\);$/m,
       'module.exports = __defProp($1, "__esModule", { value: true });',
     )
-    .replaceAll(/^var (import_\w+) = (__toESM\()?require\("([^"]+)"\)(?:(?:, 1)?(\)))?;$/gm, hold)
+    .replaceAll(/^var (import_\w+) = (__toESM\()?require\("([^"]+)"\)(?:(?:, 1)?\))?;$/gm, hold)
     .replaceAll(
       /(^|, )require\("([^"]+)"\)(?=;|, module\.exports)/gm,
       (_, before, specifier) => `${before}${requireOf(specifier)}`,
@@ -215,7 +213,19 @@ function linked(id, scripts) {
 
 /** As the loader takes a module: a function of what it gives to each. */
 function inModule(code) {
-  return `(function (module, require, requireModule, importModule, importPackage, importMeta, Later) {${code}\n})`;
+  const given = [
+    ...['module', 'require', 'requireModule', 'importModule', 'importPackage', 'importMeta', 'Later'],
+    ...['__defProp', '__getOwnPropDesc', '__export', '__reExport', '__toESM'],
+  ];
+  return `(function (${given.join(', ')}) {${code}\n})`;
+}
+
+const HELPERS =
+  /^var __(?:create|defProp|getOwnPropDesc|getOwnPropNames|getProtoOf|hasOwnProp|export|copyProps|reExport|toESM|toCommonJS) = (?:.*;|.*[{(]\n(?: .*\n)+[})]+;)\n/gm;
+
+/** Leaves out what esbuild writes into each script, and the loader has once: a third of what V8 keeps of a module. */
+function withoutHelpers(script) {
+  return script.replaceAll(HELPERS, '');
 }
 
 const declaring = new Map();
@@ -260,14 +270,12 @@ function inAscii(script) {
   return script.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The packages as one script, of which each runs when it is used. */
+/** The packages, a module each. */
 async function bundlePackages() {
   const { metafile, outputFiles } = await esbuild.build({
     absWorkingDir: root,
-    stdin: {
-      contents: `module.exports = {${PACKAGES.map((name) => `get '${name}'() { return require('${name}'); }`)}};`,
-      resolveDir: root,
-    },
+    entryPoints: Object.fromEntries(PACKAGES.map((name) => [name, name])),
+    outdir: folder,
     bundle: true,
     write: false,
     metafile: true,
@@ -280,8 +288,11 @@ async function bundlePackages() {
     logLevel: 'warning',
   });
   const sources = Object.keys(metafile.inputs).map((name) => name.replace(/^later:/, ''));
+  const nameOf = (file) => path.relative(folder, file).split(path.sep).join('/').replace(/\.js$/, '');
   return {
-    packages: inModule(outputFiles[0].text),
+    packages: new Map(
+      outputFiles.map((file) => [nameOf(file.path), inModule(`var { exports } = module;\n${file.text}`)]),
+    ),
     licences: licencesOf(sources, root),
   };
 }

@@ -21,15 +21,18 @@ const program = path.join(__dirname, 'program.txt');
 const isWorker = process.env.MEDIAGATE_WORKER !== undefined;
 const [, , command = ''] = process.argv;
 
-/** Part of a file. A gateway that runs goes on with the file that it opened when another one takes its place. */
+/** Parts of a file. A gateway that runs goes on with the file that it opened when another one takes its place. */
 class Parts {
   #file;
+  #buffer = Buffer.alloc(65_536);
   constructor(name) {
     this.#file = fs.openSync(name);
   }
 
+  /** Valid until the next one. */
   read(start, end) {
-    const part = Buffer.allocUnsafeSlow(end - start);
+    if (end - start > this.#buffer.length) this.#buffer = Buffer.alloc(2 * (end - start));
+    const part = this.#buffer.subarray(0, end - start);
     for (let at = 0; at < part.length; ) {
       const count = fs.readSync(this.#file, part, at, part.length - at, start + at);
       if (count === 0) throw new Error(`${program} has changed while it was loaded.`);
@@ -107,7 +110,9 @@ class CompiledModules {
     const { commands, modules } = this.#kept;
     const made = [...scripts].map(([id, script]) => [id, script.createCachedData()]);
     const left = Object.keys(modules).filter((id) => !scripts.has(id));
-    const parts = [...made, ...left.map((id) => [id, this.of(id)])].filter(([, part]) => part !== undefined);
+    const parts = [...made, ...left.map((id) => [id, Buffer.from(this.of(id) ?? [])])].filter(
+      ([, part]) => part.length > 0,
+    );
     const index = { commands: [...new Set([...commands, command])], modules: {} };
     let end = 0;
     const data = parts.flatMap(([id, part]) => {
@@ -148,15 +153,42 @@ class ImportMeta {
 
 /** An import whose module runs when it is first used. */
 class Later {
-  constructor(load) {
+  /** @param whole For an import of the default or of all: makes that of the exports of CommonJS. */
+  constructor(load, name, whole) {
     this.load = load;
+    this.name = name;
+    this.whole = whole;
     this.loaded = undefined;
   }
 
   get run() {
-    this.loaded ??= this.load();
+    this.loaded ??= this.whole ? this.whole(this.load(this.name)) : this.load(this.name);
     return this.loaded;
   }
+}
+
+// What esbuild would write into each script of a module.
+const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, hasOwn } = Object;
+
+function exportNames(target, names) {
+  for (const name in names) defineProperty(target, name, { get: names[name], enumerable: true });
+}
+
+function copyNames(target, source) {
+  for (const name of getOwnPropertyNames(source))
+    if (!hasOwn(target, name) && name !== 'default')
+      defineProperty(target, name, { get: () => source[name], enumerable: true });
+  return target;
+}
+
+function exportAll(target, module, exported) {
+  copyNames(target, module);
+  if (exported && exported !== target) copyNames(exported, module);
+}
+
+function wholeOf(module) {
+  if (module.__esModule) return module;
+  return copyNames(defineProperty({}, 'default', { value: module, enumerable: true }), module);
 }
 
 const { registry, modules } = JSON.parse(fs.readFileSync(path.join(__dirname, 'program.json'), 'utf8'));
@@ -164,6 +196,7 @@ const sources = new Parts(program);
 const compiled = new CompiledModules();
 const scripts = new Map();
 const loaded = new Map();
+const HELPERS = [defineProperty, getOwnPropertyDescriptor, exportNames, exportAll, wholeOf];
 const requirePackage = createRequire(program);
 const importModule = async (id) => requireModule(id);
 const importPackage = (name) => import(name);
@@ -184,7 +217,8 @@ function requireModule(id) {
   loaded.set(id, module);
   try {
     const run = script.runInThisContext();
-    run(module, requirePackage, requireModule, importModule, importPackage, new ImportMeta(id), Later);
+    const address = new ImportMeta(id);
+    run(module, requirePackage, requireModule, importModule, importPackage, address, Later, ...HELPERS);
   } catch (error) {
     loaded.delete(id);
     throw error;
