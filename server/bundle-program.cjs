@@ -4,10 +4,10 @@
 // and link a module, and the gateway has 900 of them. esbuild makes a script of CommonJS of each source; here its imports get
 // the addresses that they have in the bundle.
 //
-// A module runs when something of it is first used, not where it is imported: `keys list` needs 190 of the 600 modules that its
-// imports lead to, and a start needs few of those of the site. So all of a folder can be imported by its index without a cost.
+// A module runs when something of it is first used, not where it is imported: `keys list` needs 200 of the 900 modules, most of
+// which its imports lead to, and a supervisor still fewer. So all of a folder can be imported by its index without a cost.
 // Only modules that declare errors or kinds of jobs when they run (`hasDeclarations`) run where they are imported, as always.
-// Gain: 0.33 in place of 0.46 s of CPU for `keys list`. Each use of an import is a look whether its module has run, which
+// Gain: 0.29 in place of 0.46 s of CPU for `keys list`. Each use of an import is a look whether its module has run, which
 // could not be measured in requests. Tried and dropped: one script of all of them (V8 reads what it kept of all modules, 50 ms),
 // and one file for each `import()`, which Node resolves again for each file that shares it.
 //
