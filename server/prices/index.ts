@@ -3,7 +3,7 @@
  */
 
 export { dearestOf } from './dearest.js';
-export { createLivePrices, type LivePrices } from './live-prices.js';
+export { costOfBoth, createLivePrices, type LivePrices } from './live-prices.js';
 export { type PriceCatalogue, readPriceCatalogue } from './price-catalogues.js';
 export { importPrices, type PriceChange } from './price-import.js';
 export { readPrices, readPricesFile } from './price-sources.js';

@@ -1,10 +1,12 @@
 /*
  * Prices that operators change while the gateway runs. All parts of the process hold one object, whose answers follow the
- * latest prices: a request that began before a change is charged by the new ones, at most what was reserved for it.
+ * latest prices. A request that runs during a change costs the less of both, so that it never costs more than was reserved
+ * for it, and a job at most what was reserved.
  * The currency is that of the configuration and never changes.
  */
 
 import type { ModelPrices } from '../../core/contracts/index.js';
+import { systemClock } from '../../core/runtime/index.js';
 import { createPrices, type Prices, type PriceTable } from './prices.js';
 
 export interface LivePrices extends Prices {
@@ -25,12 +27,17 @@ export function createLivePrices(table: PriceTable): LivePrices {
   const { currency, text, hasLinkPrices, hasBytePrice } = configured;
   let models = table.models ?? {};
   let now = configured;
+  let changedAt: number | undefined;
   return {
     currency,
     // Changes are in the database, which processes have in common.
     text,
     hasLinkPrices,
     hasBytePrice,
+    now: () => now,
+    get changedAt() {
+      return changedAt;
+    },
     get rates() {
       return now.rates;
     },
@@ -49,6 +56,19 @@ export function createLivePrices(table: PriceTable): LivePrices {
       const all = { ...table.models, ...changed };
       now = createPrices({ ...table, models: all });
       models = all;
+      changedAt = systemClock.now();
     },
   };
+}
+
+/**
+ * What a request costs whose prices may have changed since it began: the less of both.
+ * @param then The prices at its beginning, of {@link Prices.now}.
+ * @returns Undefined if they have not changed.
+ */
+export function costOfBoth(prices: Prices, then: Prices | undefined, costOf: (by: Prices) => number | null) {
+  const now = prices.now?.();
+  if (then === undefined || now === undefined || now === then) return undefined;
+  const [before, after] = [costOf(then), costOf(now)];
+  return before === null || after === null ? before : Math.min(before, after);
 }

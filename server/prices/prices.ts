@@ -129,6 +129,10 @@ export interface Prices {
   readonly hasLinkPrices: boolean;
   /** Whether the bytes of media links have a price. */
   readonly hasBytePrice: boolean;
+  /** The prices as they are now, which do not change. Default: these never do. */
+  now?(): Prices;
+  /** When they were changed last, in milliseconds since 1970. Default: never. */
+  readonly changedAt?: number | undefined;
   /**
    * The cost of a request. Null if the model has no price, or none for what was used.
    * @param use Undefined counts of a request that used nothing: 0 if the model has a price.

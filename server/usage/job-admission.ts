@@ -164,7 +164,7 @@ export class JobAdmission implements AdmissionHooks {
   *jobsEnded(jobs: readonly EndedJob[]): Script<void> {
     const { queries, prices } = this.#options;
     const charged = jobs.filter(({ charge }) => charge !== undefined);
-    const costs = new Map(charged.map((job) => [job, costOfCharge(prices, job.charge)]));
+    const costs = new Map(charged.map((job) => [job, costOfJob(prices, job)]));
     yield* this.#insertCharges(charged.map((job) => ({ ...toChargeRow(job), cost: costs.get(job) ?? null })));
     // A job ends once, so it is counted once. The links of extractions and batches are counted by themselves.
     const counted = jobs.filter(({ kind, charge, outcome }) => charge || (kind === 'image' && outcome === 'failed'));
@@ -306,6 +306,17 @@ function quotaToGiveBack({ owner, kind, outcome, charge, admission }: EndedJob) 
 
 function quotaUsedUp(limit: number): GatewayError {
   return new GatewayError('daily_image_limit_reached', `This account may make ${limit} images a day (UTC).`);
+}
+
+/** Clocks of nodes may differ so much. */
+const SKEW_MS = 60_000;
+
+/** Where prices were changed since a job was accepted, it costs at most what was reserved for it then. */
+function costOfJob(prices: Prices | undefined, { charge, admission, createdAt }: EndedJob): number | null {
+  const cost = costOfCharge(prices, charge);
+  const held = heldOf(admission);
+  const isChanged = prices?.changedAt !== undefined && createdAt < prices.changedAt + SKEW_MS;
+  return cost !== null && held && isChanged ? Math.min(cost, held.cost) : cost;
 }
 
 /** Millionths of the currency; null without a known price. */

@@ -20,7 +20,7 @@ import type { BudgetWants } from '../budgets/index.js';
 import { errorClassFor, newRequestId, type RequestContext, toGatewayError } from '../http/index.js';
 import { type ApiKeyRecord, type Grant, keyOf, payersOf, rateLimitOf } from '../keys/index.js';
 import { type ConsumeRequest, sendRateLimit } from '../limits/index.js';
-import { type Prices, sendCost } from '../prices/index.js';
+import { costOfBoth, type Prices, sendCost } from '../prices/index.js';
 import type { Admission, Admissions } from './admissions.js';
 import type { Latencies } from './latencies.js';
 import { MAX_INPUT, type RequestInput, type RequestInputs } from './request-inputs.js';
@@ -167,7 +167,8 @@ export class UsageService {
   }
 
   async #admit(context: RequestContext, request: ModelRequest): Promise<AdmittedRequest> {
-    const { admissions, resolveModel = sameName } = this.#options;
+    const { admissions, resolveModel = sameName, prices } = this.#options;
+    const pricesThen = prices?.now?.();
     const { route, tokens, demand, uses, fallbacks } = request;
     const model = resolveModel(request.model);
     const key = keyOf(context);
@@ -183,7 +184,7 @@ export class UsageService {
     context.state.isCounted = true;
     const { balanceId: _balanceId, ...counted } = budgets;
     const paidBy = admission.paidBy === undefined ? counted : { ...counted, budgetId: admission.paidBy };
-    return { context, request, keyId, accountId, model, budgets: paidBy, admission, answeredBy: model };
+    return { context, request, keyId, accountId, model, budgets: paidBy, admission, answeredBy: model, pricesThen };
   }
 
   #workOf(admitted: AdmittedRequest): AdmittedWork {
@@ -207,7 +208,8 @@ export class UsageService {
         (async () => {
           if (!admitted.outcome || (await admitted.started)) return;
           const { usage, model: answering = model } = await admitted.outcome;
-          sendCost(context.res, prices, costOfUsage(prices, answering, usage));
+          const costOf = (by: Prices) => costOfUsage(by, answering, usage);
+          sendCost(context.res, prices, costOfBoth(prices, admitted.pricesThen, costOf) ?? costOf(prices));
         }),
     };
   }
@@ -241,11 +243,12 @@ export class UsageService {
   }
 
   #settle(
-    { context, request, keyId, accountId, admission, answeredBy, brokenBy }: AdmittedRequest,
+    { context, request, keyId, accountId, admission, answeredBy, brokenBy, pricesThen }: AdmittedRequest,
     end: Pick<Settlement, 'status' | 'latencyMs' | 'errorCode' | 'usage' | 'background'>,
   ): void {
-    const { admissions, clock, noteSettled } = this.#options;
+    const { admissions, clock, noteSettled, prices } = this.#options;
     const { spendsTokens } = request;
+    const cost = prices && costOfBoth(prices, pricesThen, (by) => costOfUsage(by, answeredBy, end.usage));
     const broken = brokenBy?.();
     const settlement = {
       requestId: usageLogIdOf(context),
@@ -257,6 +260,7 @@ export class UsageService {
       ...end,
       ...(broken !== undefined && { errorCode: broken }),
       ...(spendsTokens !== undefined && { spendsTokens }),
+      ...(cost !== undefined && { cost }),
       at: clock.now(),
     };
     noteSettled?.(settlement);
@@ -328,6 +332,8 @@ interface AdmittedRequest {
   readonly model: string;
   readonly budgets: Pick<ApiKeyRecord, 'budgetId' | 'furtherBudgets'>;
   readonly admission: Admission;
+  /** The prices at its beginning. Undefined without prices, or if they never change. */
+  readonly pricesThen: Prices | undefined;
   /** The model that the usage is counted for. */
   answeredBy: string;
   outcome?: Promise<Used> | undefined;

@@ -22,7 +22,9 @@ const MESSAGES = [{ role: 'user', content: 'Say something about Ostend.' }];
 async function startSlowServer() {
   const waiting: (() => void)[] = [];
   const message = { role: 'assistant', content: 'late' };
-  const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'moved', choices: [{ index: 0, message }] };
+  const usage = { prompt_tokens: 1_000, completion_tokens: 1_000, total_tokens: 2_000 };
+  const choices = [{ index: 0, message }];
+  const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'moved', choices, usage };
   const server = createServer((request, response) => {
     request.resume();
     response.setHeader('content-type', 'application/json');
@@ -247,15 +249,18 @@ describeOnStacks('models changed by operators', (stack) => {
 
   it('finish running requests where they run when the server is another one', async () => {
     expect((await send('/models', { id: 'moved', url: slow.url })).status).to.equal(200);
+    expect((await send('/models/moved', { prices: { input: 1, output: 1 } })).status).to.equal(200);
     const running = chat('moved');
     await until(() => slow.waiting.length === 1);
     expect((await send('/models', { id: 'moved', url: spare.baseUrl })).status).to.equal(200);
     const before = spare.requests.length;
     expect((await chat('moved')).status).to.equal(200);
     expect(spare.requests.length).to.equal(before + 1);
+    expect((await send('/models/moved', { prices: { input: 5, output: 5 } })).status).to.equal(200);
     expect((await send('/models/moved/remove', {})).status).to.equal(200);
     slow.waiting[0]?.();
-    const { status, json } = await running;
+    const { status, json, headers } = await running;
+    expect(headers.get('x-mediagate-cost'), 'by the lower prices').to.equal('0.002000 USD');
     expect([status, json.choices[0].message.content]).to.deep.equal([200, 'late']);
   });
 
