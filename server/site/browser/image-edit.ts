@@ -52,8 +52,12 @@ function paint(context: CanvasRenderingContext2D, colour: string): void {
   }
 }
 
+const undo = byId('edit-undo', HTMLButtonElement);
+const clear = byId('edit-clear', HTMLButtonElement);
+
 function changed(): void {
   draw();
+  for (const button of [undo, clear]) button.setAttribute('aria-disabled', String(parts.length === 0));
   news.textContent = fill(t.painted, { count: parts.length });
 }
 
@@ -104,11 +108,11 @@ function startPainting(): void {
   }
 }
 
-byId('edit-undo', HTMLButtonElement).addEventListener('click', () => {
+undo.addEventListener('click', () => {
   parts.pop();
   changed();
 });
-byId('edit-clear', HTMLButtonElement).addEventListener('click', () => {
+clear.addEventListener('click', () => {
   parts.length = 0;
   changed();
 });

@@ -32,7 +32,8 @@ export interface DocsPage {
   query?: string;
 }
 
-export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[], { language, texts }: Locale): Page {
+export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[], locale: Locale): Page {
+  const { language, texts } = locale;
   const { documentation: t } = texts;
   const { title, description, content, query = '' } = page;
   return {
@@ -46,7 +47,7 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[],
 <div class="docs-side" lang="${language}">
 <form class="docs-search" role="search" action="/docs/search" aria-label="${t.title}"><label class="visually-hidden" for="docs-query">${t.searchLabel}</label><input class="input" id="docs-query" name="q" type="search" value="${query}" placeholder="${t.search}" maxlength="100" required><button class="button button-quiet button-small">${t.search}</button></form>
 <button type="button" class="button button-quiet button-small docs-menu" popovertarget="docs-navigation">${t.contents}</button>
-<nav class="docs-navigation" id="docs-navigation" popover aria-label="${t.title}">${navigation.map((group) => navigationGroup(group, page))}</nav>
+<nav class="docs-navigation" id="docs-navigation" popover aria-label="${t.title}">${navigation.map((group) => navigationGroup(group, page, locale))}</nav>
 </div>
 <div class="docs-content">
 ${language !== 'en' && html`<p class="docs-language small muted" lang="${language}">${t.isEnglish}</p>`}
@@ -57,14 +58,21 @@ ${content}
 }
 
 /** Folded, unless the page is one of them. */
-function navigationGroup({ title, pages }: NavigationGroup, { url, sections = [] }: DocsPage): Html {
+function navigationGroup(
+  { title, pages }: NavigationGroup,
+  { url, sections = [] }: DocsPage,
+  { language, texts }: Locale,
+): Html {
+  const names: Readonly<Record<string, string>> = texts.documentation.groups;
   const isOpen = pages.some((page) => page.url === url);
-  return html`<details lang="en"${isOpen && html` open`}><summary>${title}</summary><ul>${pages.map((page) => {
-    const isHere = page.url === url;
-    return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}>${page.title}</a>${
-      isHere &&
-      sections.length > 0 &&
-      html`<ul class="docs-sections">${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}</ul>`
-    }</li>`;
-  })}</ul></details>`;
+  return html`<details lang="en"${isOpen && html` open`}><summary${language !== 'en' && html` lang="${language}"`}>${names[title] ?? title}</summary><ul>${pages.map(
+    (page) => {
+      const isHere = page.url === url;
+      return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}>${page.title}</a>${
+        isHere &&
+        sections.length > 0 &&
+        html`<ul class="docs-sections">${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}</ul>`
+      }</li>`;
+    },
+  )}</ul></details>`;
 }

@@ -102,7 +102,7 @@ export function errorsPage(reference: Reference): DocsPage {
     content: html`<div class="page-head"><h1>Errors</h1><p>Programs decide by <code>error.code</code>. The message is for people and may change. New codes may be added: treat an unknown code by its HTTP status.</p></div>
 <section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">Codes by status</h2>
 <div class="field needs-script"><label for="codes-filter">Filter by code or words</label><input class="input" id="codes-filter" type="search" autocomplete="off" spellcheck="false" placeholder="rate limit"></div>
-<ul class="status-links">${byStatus.map(([status, codes]) => html`<li><a href="#status-${status}"><code>${status}</code> <span class="muted">${codes.length}</span></a></li>`)}</ul>
+<ul class="row small">${byStatus.map(([status, codes]) => html`<li><a href="#status-${status}"><code>${status}</code> <span class="muted">${codes.length}</span></a></li>`)}</ul>
 ${byStatus.map(([status, codes]) => html`<section class="status-group" id="status-${status}"><h3>${status} <span class="muted">${STATUS_CODES[status]}</span></h3><dl class="fields">${codes.map(errorRow)}</dl></section>`)}
 <p class="muted" id="codes-none" role="status"></p></section>
 ${errorObjects.map((name) => objectSection(name, reference))}`,

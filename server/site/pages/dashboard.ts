@@ -85,7 +85,7 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
 <div class="page-head"><h1>${t.title}</h1><p>${t.signedInAs(html`<bdi>${view.label}</bdi>`)}</p>${accountPages('/dashboard', locale)}</div>
 <div class="columns dashboard">
 <div class="stack">
-${view.nextSteps && renderNextSteps(view.nextSteps, locale)}
+${view.nextSteps ? renderNextSteps(view.nextSteps, locale) : isUnused(view) && renderFirstSteps(locale)}
 ${renderKeys(view.keys, locale)}
 ${renderUsage(view.usage, locale, view.costs)}
 ${renderJobs(view.jobs, locale)}
@@ -102,6 +102,26 @@ ${renderPersonalData(locale)}
 </div>
 </div>`,
   };
+}
+
+function isUnused({ keys, usage }: DashboardView): boolean {
+  return keys.length === 0 && usage.every(({ requests }) => requests === 0);
+}
+
+/** What a customer who has done nothing yet can do. */
+const FIRST_STEPS = [
+  ['play', '/playground'],
+  ['key', '#keys'],
+  ['client', '/setup'],
+] as const;
+
+function renderFirstSteps({ texts }: Locale): Html {
+  const t = texts.dashboard.first;
+  return html`<section class="card stack" aria-labelledby="first"><h2 id="first">${t.title}</h2>
+<ul class="rows">${FIRST_STEPS.map(([step, href]) => {
+    const { title, words, open } = t.steps[step];
+    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end"><a class="button button-quiet button-small" href="${href}">${open}<span class="visually-hidden">: ${title}</span></a></div></li>`;
+  })}</ul></section>`;
 }
 
 function renderPlan(plan: DashboardView['plan'], { texts, count, day }: Locale): Html {

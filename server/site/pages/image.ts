@@ -49,7 +49,7 @@ ${shown}
 ${request ? html`<p class="image-words" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${request.prompt}</p>` : html`<p class="muted">${t.noPrompt}</p>`}
 ${isMock && html`<p class="notice small">${t.mockWords}</p>`}
 <dl class="facts small">${factsOf(image, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-<div class="row">
+<div class="row image-actions">
 ${picture && html`<a class="button" href="${picture.src}" download="${picture.fileName}">${t.download}</a>`}
 ${request && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { again: id })}">${t.again}</a>`}
 ${picture && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { reference: id })}">${t.reference}</a>`}
@@ -97,7 +97,7 @@ function editor(
 <div class="stack">
 <div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div>
 <div class="row"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
-<button type="button" class="button button-quiet button-small" id="edit-undo">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear">${t.clear}</button></div>
+<button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
 <p class="small muted" id="edit-news" role="status"></p>
 </div>
 <div class="stack">

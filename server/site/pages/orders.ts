@@ -4,7 +4,7 @@
  * note.
  */
 
-import { type OrderRecord, receiptName } from '../../payments/index.js';
+import { isOpen, type OrderRecord, receiptName } from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
 import { type BalanceView, balancePart } from '../components/balance-part.js';
 import { accountPages, linkTo } from '../components/filters.js';
@@ -29,7 +29,11 @@ const PATH = '/orders';
 export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
   const { texts, money, day } = locale;
   const t = texts.orders;
-  const receiptOf = (order: OrderRow) => {
+  const paymentOf = (order: OrderRow) => {
+    if (isOpen(order)) {
+      const title = html`<span class="visually-hidden"> ${order.code}</span>`;
+      return html`<a class="button button-small" href="/pay/${order.code}">${t.pay}${title}</a>`;
+    }
     const name = receiptName(order);
     return name === null ? '' : html`<a class="figures" href="/pay/${order.code}/receipt">${name}</a>`;
   };
@@ -37,25 +41,24 @@ export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, loc
     title: t.title,
     styles: ['tables.css'],
     content: html`<div class="frame stack">
-<div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
-${accountPages(PATH, locale)}
+<div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p>${accountPages(PATH, locale)}</div>
 ${balancePart(prepaid, locale)}
-${dataTable<OrderRow>({
-  label: t.title,
-  isStacked: true,
-  rows,
-  columns: [
-    { head: t.code, cell: ({ code }) => html`<a href="/pay/${code}"><code>${code}</code></a>` },
-    { head: t.date, cell: ({ createdAt }) => day(createdAt) },
-    { head: t.plan, cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
-    { head: t.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
-    { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
-    { head: t.receipt, cell: receiptOf },
-  ],
-  empty: { title: t.empty, words: html`${t.emptyWords} <a href="/plans">${t.seePlans}</a>` },
-})}
+<div class="card stack">${dataTable<OrderRow>({
+      label: t.title,
+      isStacked: true,
+      rows,
+      columns: [
+        { head: t.code, cell: ({ code }) => html`<a href="/pay/${code}"><code>${code}</code></a>` },
+        { head: t.date, cell: ({ createdAt }) => day(createdAt) },
+        { head: t.plan, cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
+        { head: t.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
+        { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
+        { head: t.receipt, inCard: 'line', cell: paymentOf },
+      ],
+      empty: { title: t.empty, words: html`${t.emptyWords} <a href="/plans">${t.seePlans}</a>` },
+    })}
 ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { before: next }) }, locale)}
-</div>`,
+</div></div>`,
   };
 }
 

@@ -72,12 +72,18 @@ function pathOf(id: string): string {
   return `/plans?${new URLSearchParams({ plan: id })}`;
 }
 
-function orderForm(id: string, place: string, label: Html | string, { texts: { plans: t } }: Locale): Html {
+function orderForm(
+  id: string,
+  place: string,
+  label: Html | string,
+  { texts: { plans: t } }: Locale,
+  isQuiet = false,
+): Html {
   const problem = `problem-${place}`;
   return html`<form class="plan-form" data-api="POST /api/agent/payment" data-then="/pay/{payment.code}" data-problem="${problem}">
 <input type="hidden" name="planId" value="${id}">
 <p class="problem" role="alert" id="${problem}"></p>
-${scriptedButton(label)}
+${scriptedButton(label, isQuiet ? 'button-quiet' : '')}
 <p class="needs-no-script small muted">${t.needsScripts}</p>
 </form>`;
 }
@@ -104,27 +110,42 @@ export function renderPlanCards(
 ): Html {
   const t = locale.texts.plans;
   return html`<ul class="plans">${plans.map(
-    (plan) => html`<li class="card plan">
+    (plan) => html`<li class="card plan${plan.id === currentPlanId && html` plan-current`}">
 <h3>${plan.name}${plan.id === currentPlanId && html` <span class="badge badge-good">${t.yours}</span>`}</h3>
 <p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}</p>
 <ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}${plan.missing.map(
       (point) => html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${point}</li>`,
     )}</ul>
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
-${plan.outcome && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
-${renderAction(plan, isSignedIn, locale)}
+${plan.outcome && saysMore(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
+${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId }, locale)}
 </li>`,
   )}</ul>`;
 }
 
-function renderAction({ id, name, isFree, canBeOrdered }: PlanView, isSignedIn: boolean, locale: Locale): Html {
+/** That a plan has no end is among its points. */
+function saysMore(outcome: Html, { texts }: Locale): boolean {
+  return outcome.markup.trim() !== html`${texts.plans.outcome.neverExpires}`.markup;
+}
+
+interface Choosing {
+  isSignedIn: boolean;
+  /** Whether the account has it. */
+  isCurrent: boolean;
+}
+
+function renderAction(
+  { id, name, isFree, canBeOrdered }: PlanView,
+  { isSignedIn, isCurrent }: Choosing,
+  locale: Locale,
+): Html {
   const t = locale.texts.plans;
   const title = html`<span class="visually-hidden"> ${name}</span>`;
   if (isFree)
     return html`<a class="button button-quiet" href="${isSignedIn ? '/dashboard' : '/login'}">${t.start}${title}</a>`;
   if (!canBeOrdered) return html`<a class="button button-quiet" href="/plans#support">${t.askSupport}${title}</a>`;
   if (!isSignedIn) return html`<a class="button button-quiet" href="${pathOf(id)}">${t.choose}${title}</a>`;
-  return orderForm(id, id, html`${t.choose}${title}`, locale);
+  return orderForm(id, id, html`${isCurrent ? t.buyMore : t.choose}${title}`, locale, isCurrent);
 }
 
 export interface PaymentView {

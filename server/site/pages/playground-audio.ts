@@ -14,8 +14,19 @@ const SPEEDS = ['0.75', '1', '1.25', '1.5'] as const;
 const RECORDINGS = 'audio/*,video/mp4,video/webm';
 
 export function audioPanel(view: PlaygroundView, locale: Locale): Html {
-  const parts = [speech, transcription, soundEffects, voiceChanger];
-  return html`<h2 class="visually-hidden">${locale.texts.playground.audio}</h2><div class="model-cards">${parts.map((part) => part(view, locale))}</div>`;
+  const { playground, playgroundAudio: t } = locale.texts;
+  const parts = [
+    ['speech', t.speech, speech],
+    ['hearing', t.transcription, transcription],
+    ['sound', t.sounds, soundEffects],
+    ['changer', t.changer, voiceChanger],
+  ] as const;
+  return html`<h2 class="visually-hidden">${playground.audio}</h2>
+<fieldset class="part-choice"><legend class="visually-hidden">${playground.audio}</legend>${parts.map(
+    ([id, title], index) =>
+      html`<label><input type="radio" name="audio-part" value="${id}"${index === 0 && html` checked`}><span>${title}</span></label>`,
+  )}</fieldset>
+<div class="audio-parts">${parts.map(([, , part]) => part(view, locale))}</div>`;
 }
 
 interface CardView {
@@ -25,9 +36,9 @@ interface CardView {
 }
 
 /** The elements for progress and results have the id of the card as a beginning. */
-function card({ id, title, form }: CardView): Html {
-  return html`<section class="card stack" aria-labelledby="${id}-title"><h3 id="${id}-title">${title}</h3>${form}
-<p class="work" id="${id}-work" role="status"></p><div id="${id}-result"></div></section>`;
+function card({ id, title, form }: CardView, { texts: { playgroundAudio: t } }: Locale): Html {
+  return html`<section class="card stack" id="${id}" aria-labelledby="${id}-title"><h3 id="${id}-title">${title}</h3>${form}
+<div class="audio-result stack"><p class="work" id="${id}-work" role="status"></p><div id="${id}-result" data-empty="${t.resultHere}"></div></div></section>`;
 }
 
 function speech(page: PlaygroundView, locale: Locale): Html {
@@ -38,7 +49,7 @@ function speech(page: PlaygroundView, locale: Locale): Html {
 <div class="field"><label for="speech-speed">${t.speed}</label><select class="input" id="speech-speed" name="speed">${SPEEDS.map((speed) => html`<option value="${speed}"${speed === '1' && html` selected`}>${speed}×</option>`)}</select></div></div>
 <div class="row">${scriptedButton(t.speak)}<button type="button" class="button button-quiet" id="speech-hear">${t.tryVoice}</button></div>`;
   const form = workForm({ id: 'speech-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'speech', title: t.speech, form });
+  return card({ id: 'speech', title: t.speech, form }, locale);
 }
 
 function transcription(page: PlaygroundView, locale: Locale): Html {
@@ -50,7 +61,7 @@ function transcription(page: PlaygroundView, locale: Locale): Html {
 <div class="field"><label for="hearing-language">${t.language}</label><select class="input" id="hearing-language" name="language"><option value="">${t.detect}</option>${languages.map(([code, name]) => html`<option value="${code}">${name}</option>`)}</select></div></div>
 <div class="row">${scriptedButton(t.transcribe)}</div>`;
   const form = workForm({ id: 'hearing-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'hearing', title: t.transcription, form });
+  return card({ id: 'hearing', title: t.transcription, form }, locale);
 }
 
 function soundEffects(page: PlaygroundView, locale: Locale): Html {
@@ -61,7 +72,7 @@ function soundEffects(page: PlaygroundView, locale: Locale): Html {
 <div class="field"><label for="sound-seconds">${t.seconds}</label><input class="input" id="sound-seconds" name="seconds" data-param="duration_seconds" type="number" min="0.5" max="30" step="0.5" inputmode="decimal" placeholder="${t.secondsHint}"></div></div>
 <div class="row">${scriptedButton(t.makeSound)}</div>`;
   const form = workForm({ id: 'sound-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'sound', title: t.sounds, form });
+  return card({ id: 'sound', title: t.sounds, form }, locale);
 }
 
 function voiceChanger(page: PlaygroundView, locale: Locale): Html {
@@ -71,7 +82,7 @@ function voiceChanger(page: PlaygroundView, locale: Locale): Html {
 <div class="options">${modelSelect('changer-model', models, locale)}${voiceSelect('changer-voice', locale)}</div>
 <div class="row">${scriptedButton(t.changeVoice)}</div>`;
   const form = workForm({ id: 'changer-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'changer', title: t.changer, form });
+  return card({ id: 'changer', title: t.changer, form }, locale);
 }
 
 function recordingDrop(id: string, param: string, locale: Locale): Html {

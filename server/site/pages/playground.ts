@@ -78,7 +78,7 @@ ${examples.length > 0 && exampleLinks(view, locale)}
   locale,
 )}
 <p class="work" id="link-work" role="status"></p>
-<div class="stack" id="link-result" tabindex="-1"></div>
+<div class="stack" id="link-result" tabindex="-1" data-empty="${t.resultHere}"></div>
 ${batchPart(view, locale)}`;
 }
 

@@ -119,7 +119,7 @@ describe('pages of the site by keyboard alone', () => {
 
   it('order a plan, cancel it, and authorize a program or report a wrong code', async () => {
     await open('/plans');
-    await tabTo('Choose 30M tokens');
+    await tabTo('Buy more 30M tokens');
     await press('Enter');
     await page.waitForURL(/\/pay\//);
     expect(await page.title()).to.match(/^Awaiting payment: order MG/);

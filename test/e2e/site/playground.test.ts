@@ -315,6 +315,7 @@ describe('the playground in a real browser', () => {
     const saved = page.waitForEvent('download');
     await page.locator('#speech-result').getByRole('link', { name: 'Download' }).click();
     const buffer = await readFile(await (await saved).path());
+    await page.getByRole('radio', { name: 'Transcription' }).check();
     await page.locator('#hearing-file').setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
     await page.getByRole('button', { name: 'Transcribe' }).click();
     await page.locator('#hearing-result .timed, #hearing-form .problem:not(:empty)').waitFor({ timeout: 90_000 });
@@ -333,11 +334,20 @@ describe('the playground in a real browser', () => {
   it('records with the microphone, changes the voice, and creates a sound, each marked as made by a mock', async function () {
     this.timeout(180_000);
     const recording = page.locator('#changer-form .drop-files li');
+    const madeBy = async (id: string) => {
+      await page.locator(`#${id}-result audio`).waitFor({ timeout: 90_000 });
+      await page.waitForFunction(
+        (name) => (document.querySelector<HTMLAudioElement>(`#${name}-result audio`)?.duration ?? 0) > 1,
+        id,
+      );
+      await page.locator(`#${id}-result`).getByText('A mock made this').waitFor();
+    };
     await open('audio');
     // As browsers refuse it; this one has nobody to ask.
     await page.evaluate(() => {
       navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException('refused', 'NotAllowedError'));
     });
+    await page.getByRole('radio', { name: 'Voice changer' }).check();
     await page.locator('#changer-record').click();
     await page.locator('#changer-form .problem').getByText('does not allow this page to use the microphone').waitFor();
     expect(await recording.count()).to.equal(0);
@@ -358,17 +368,12 @@ describe('the playground in a real browser', () => {
     await recording.getByText('Recording 1.webm').waitFor();
     await page.locator('#changer-voice').selectOption('onyx');
     await page.getByRole('button', { name: 'Change the voice' }).click();
+    await madeBy('changer');
+    await page.getByRole('radio', { name: 'Sound effects' }).check();
     await page.getByLabel('Sound', { exact: true }).fill('rain');
     await page.getByLabel('Seconds').fill('2');
     await page.getByRole('button', { name: 'Create the sound' }).click();
-    for (const id of ['changer', 'sound']) {
-      await page.locator(`#${id}-result audio`).waitFor({ timeout: 90_000 });
-      await page.waitForFunction(
-        (name) => (document.querySelector<HTMLAudioElement>(`#${name}-result audio`)?.duration ?? 0) > 1,
-        id,
-      );
-      await page.locator(`#${id}-result`).getByText('A mock made this').waitFor();
-    }
+    await madeBy('sound');
     await expectGood('sounds');
   });
 

@@ -182,7 +182,9 @@ describe('languages of the site', () => {
     expect(page('script[src*="/texts-"]').attr('src')).to.match(/texts-en\.js$/);
     const side = page('.docs-side');
     expect([side.attr('lang'), side.find('.docs-menu').text()]).to.deep.equal(['vi', 'Mục lục']);
-    expect(side.find('summary').closest('[lang]').attr('lang')).to.equal('en');
+    expect(side.find('summary').first().text()).to.equal('Bắt đầu');
+    expect(side.find('summary').closest('[lang]').attr('lang')).to.equal('vi');
+    expect(side.find('nav a').closest('[lang]').attr('lang')).to.equal('en');
     const results = load((await vietnamese.send(`${app.url}/docs/search?q=image`)).text);
     expect(results('.page-head').text()).to.match(/^Tìm kiếm\d+ kết quả\.$/);
     expect(results('.results').closest('[lang]').attr('lang')).to.equal('en');

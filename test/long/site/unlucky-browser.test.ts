@@ -356,6 +356,7 @@ describe('pages of the site under bad conditions', () => {
 
   it('explain what to do about a file that is too large', async () => {
     await open('/playground#audio');
+    await page.getByRole('radio', { name: 'Transcription' }).check();
     await page
       .locator('#hearing-file')
       .setInputFiles({ name: 'tug.wav', mimeType: 'audio/wav', buffer: Buffer.alloc(30_000_000) });

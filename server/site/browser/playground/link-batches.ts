@@ -17,7 +17,7 @@ import {
   playJson,
   textAt,
 } from '../requests.js';
-import { fill, pageLanguage, textsOf } from '../texts.js';
+import { fill, textsOf } from '../texts.js';
 import { onSubmit } from '../work.js';
 
 const t = textsOf('playground-batch');
@@ -31,7 +31,7 @@ const POLL_MS = 2_000;
 /** As the page writes times (`times.ts`). */
 const DAY = new Intl.DateTimeFormat(
   'en-GB',
-  pageLanguage() === 'vi' ? { day: '2-digit', month: '2-digit' } : { day: 'numeric', month: 'short' },
+  document.documentElement.lang === 'vi' ? { day: '2-digit', month: '2-digit' } : { day: 'numeric', month: 'short' },
 );
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 

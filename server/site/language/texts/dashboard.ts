@@ -11,6 +11,18 @@ const { count } = FORMATS.vi;
 
 const en = {
   title: 'Dashboard',
+  first: {
+    title: 'Start here',
+    steps: {
+      play: {
+        title: 'Try it',
+        words: 'Links, chat, sound and images in the browser. No key is needed.',
+        open: 'Playground',
+      },
+      key: { title: 'Create a key', words: 'For a program of yours: one key for each.', open: 'Keys' },
+      client: { title: 'Connect a client', words: 'Settings to copy, and a first request.', open: 'Setup' },
+    },
+  },
   signedInAs: (label: Html) => html`Signed in as ${label}`,
   plan: {
     title: 'Plan',
@@ -88,7 +100,19 @@ const en = {
 };
 
 const vi: typeof en = {
-  title: 'Bảng điều khiển',
+  title: 'Tài khoản',
+  first: {
+    title: 'Bắt đầu ở đây',
+    steps: {
+      play: {
+        title: 'Dùng thử',
+        words: 'Liên kết, trò chuyện, âm thanh và ảnh ngay trong trình duyệt. Không cần khóa.',
+        open: 'Dùng thử',
+      },
+      key: { title: 'Tạo khóa', words: 'Cho chương trình của bạn: mỗi chương trình một khóa.', open: 'Khóa' },
+      client: { title: 'Kết nối ứng dụng', words: 'Thiết lập để sao chép và yêu cầu đầu tiên.', open: 'Cài đặt' },
+    },
+  },
   signedInAs: (label) => html`Đã đăng nhập: ${label}`,
   plan: {
     title: 'Gói',

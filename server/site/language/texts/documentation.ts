@@ -12,6 +12,16 @@ const en = {
   searchLabel: 'Search the documentation',
   search: 'Search',
   contents: 'Contents',
+  /** Parts of the navigation by their names. */
+  groups: {
+    Start: 'Start',
+    'API reference': 'API reference',
+    Guides: 'Guides',
+    Accounts: 'Accounts',
+    Operate: 'Operate',
+    Tables: 'Tables',
+    Develop: 'Develop',
+  },
   /** In other languages. */
   isEnglish: 'The documentation is in English.',
   resultsOf: (query: string) => `${query}, search`,
@@ -25,6 +35,15 @@ const vi: typeof en = {
   searchLabel: 'Tìm trong tài liệu',
   search: 'Tìm kiếm',
   contents: 'Mục lục',
+  groups: {
+    Start: 'Bắt đầu',
+    'API reference': 'Tra cứu API',
+    Guides: 'Hướng dẫn',
+    Accounts: 'Tài khoản',
+    Operate: 'Vận hành',
+    Tables: 'Bảng tra cứu',
+    Develop: 'Phát triển',
+  },
   isEnglish: 'Tài liệu này bằng tiếng Anh.',
   resultsOf: (query) => `${query}, tìm kiếm`,
   enterWords: 'Hãy nhập một hoặc nhiều từ.',

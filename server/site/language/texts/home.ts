@@ -85,7 +85,7 @@ const vi: typeof en = {
       'Một API tạo ảnh bằng tác vụ không bị mất, và cung cấp mô hình văn bản và âm thanh theo định dạng SDK của OpenAI. Tất cả chỉ với một khóa.',
     jobsTitle: 'Hai việc, một khóa',
   },
-  openDashboard: 'Mở bảng điều khiển',
+  openDashboard: 'Mở trang tài khoản',
   getKey: 'Đăng nhập và lấy khóa',
   seeSetup: 'Xem cách cài đặt',
   request: 'Yêu cầu',

@@ -94,10 +94,10 @@ const vi: typeof en = {
       words: 'Số tiền nhận được không khớp hẳn với đơn hàng. Tiền không bị mất. Hãy gửi mã đơn cho bộ phận hỗ trợ.',
     },
   },
-  toDashboard: 'Đến bảng điều khiển',
+  toDashboard: 'Đến trang tài khoản',
   receipt: 'Biên nhận',
   seePlans: 'Xem các gói',
-  dashboard: 'Bảng điều khiển',
+  dashboard: 'Tài khoản',
 };
 
 export const payment = { en, vi };

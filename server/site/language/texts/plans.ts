@@ -1,5 +1,7 @@
 /*
- * Texts of the page of plans, of the plan cards, and of what a plan does when it is paid.
+ * Texts of the page of plans, of the plan cards, and of what a plan does when it is paid: when it ends, what becomes of the
+ * plan before it, and what follows. The points of a card say what is in the plan and what is not, each on its own line;
+ * names and prices of plans are the operator's, and stay as they are.
  */
 
 import { type Html, html } from '../../html.js';
@@ -27,7 +29,7 @@ const en = {
   signInToOrder: 'Sign in and order',
   priceInOrder: 'Price in the order',
   notIncluded: 'Not included:',
-  yours: 'Yours',
+  yours: 'Your plan',
   onRequest: 'On request',
   noCharge: 'No charge',
   /** Beside a price: what is paid for. */
@@ -36,6 +38,7 @@ const en = {
   start: 'Start',
   askSupport: 'Ask support',
   choose: 'Choose',
+  buyMore: 'Buy more',
   needsScripts: 'Choosing a plan needs scripts, or the API.',
   points: {
     models: (names: string) => `Models: ${names}`,
@@ -90,6 +93,7 @@ const vi: typeof en = {
   start: 'Bắt đầu',
   askSupport: 'Liên hệ hỗ trợ',
   choose: 'Chọn',
+  buyMore: 'Mua thêm',
   needsScripts: 'Chọn gói cần bật script hoặc dùng API.',
   points: {
     models: (names) => `Mô hình: ${names}`,

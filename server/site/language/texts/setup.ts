@@ -52,7 +52,7 @@ const vi: typeof en = {
     docs: { title: 'Tài liệu', words: 'Hướng dẫn và từng đường dẫn với ví dụ để sao chép.' },
     agents: { title: 'Tác nhân', words: 'Cho trợ lý lập trình dùng các công cụ của dịch vụ này.' },
   },
-  signedIn: html`Bạn tạo khóa ở <a href="/dashboard">bảng điều khiển</a>.`,
+  signedIn: html`Bạn tạo khóa ở <a href="/dashboard">trang tài khoản</a>.`,
   signedOut: html`<a href="/login?return_to=/dashboard">Đăng nhập</a> để tạo khóa.`,
   address: 'Địa chỉ',
   header: 'Header xác thực',

@@ -70,7 +70,7 @@ const vi: typeof en = {
   stored: 'Được lưu tại đây',
   storedWords:
     'Một cookie trong khi bạn đăng nhập, hết hạn sau 12 giờ không truy cập và chậm nhất sau 7 ngày. Thêm một cookie nếu bạn chọn ngôn ngữ.',
-  dashboard: 'Bảng điều khiển',
+  dashboard: 'Tài khoản',
   device: {
     title: 'Kết nối chương trình',
     words: 'Nhập mã mà chương trình hiển thị. Sau đó bạn sẽ thấy chương trình xin quyền gì.',

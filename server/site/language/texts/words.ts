@@ -8,6 +8,11 @@ import { counted, FORMATS } from '../formats.js';
 
 const { count } = FORMATS.vi;
 
+/** `Last day (UTC)` becomes `Last day (UTC, year-month-day)`. */
+function inBrackets(name: string, words: string): string {
+  return name.endsWith(')') ? `${name.slice(0, -1)}, ${words})` : `${name} (${words})`;
+}
+
 const en = {
   days: (value: number) => counted(value, 'day'),
   seconds: (value: number) => counted(value, 'second'),
@@ -64,7 +69,8 @@ const en = {
     month: 'This month',
     from: 'From',
     to: 'To',
-    inForm: (day: string) => `${day} (year-month-day)`,
+    /** The name of a field may end in brackets. */
+    inForm: (day: string) => inBrackets(day, 'year-month-day'),
     format: (day: string) => `A day by UTC, such as ${day}`,
   },
 };
@@ -122,7 +128,7 @@ const vi: typeof en = {
     month: 'Tháng này',
     from: 'Từ',
     to: 'Đến',
-    inForm: (day) => `${day} (năm-tháng-ngày)`,
+    inForm: (day) => inBrackets(day, 'năm-tháng-ngày'),
     format: (day) => `Một ngày theo UTC, ví dụ ${day}`,
   },
   imagesPage: 'Ảnh',

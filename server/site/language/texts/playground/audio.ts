@@ -6,6 +6,7 @@
 
 const en = {
   speech: 'Text to speech',
+  resultHere: 'The result appears here.',
   text: 'Text',
   textSample: 'Good morning. The ferry to the island leaves at half past nine.',
   voice: 'Voice',
@@ -41,6 +42,7 @@ const en = {
 
 const vi: typeof en = {
   speech: 'Đọc văn bản',
+  resultHere: 'Kết quả sẽ hiện ở đây.',
   text: 'Văn bản',
   textSample: 'Chào buổi sáng. Chuyến phà ra đảo khởi hành lúc chín giờ rưỡi.',
   voice: 'Giọng',

@@ -19,7 +19,7 @@ const en = {
 };
 
 const vi: typeof en = {
-  title: 'Thử nghiệm',
+  title: 'Dùng thử',
   words: 'Yêu cầu từ trang này được tính như mọi yêu cầu khác của tài khoản. Không cần khóa API.',
   needsScripts: 'Trang thử nghiệm cần JavaScript.',
   needsScriptsSetup: 'Trang cài đặt có các yêu cầu tương tự bằng curl',
