@@ -175,9 +175,11 @@ export async function history(
     label: t.title,
     isStacked: true,
     rows,
+    // The whole log has many of a day.
+    ...(withSubject && { groupOf: ({ at }: AuditEntry) => locale.longDay(at) }),
     empty: { title: t.none, words: t.noneWords },
     columns: [
-      { head: t.time, cell: ({ at }) => locale.second(at) },
+      { head: t.time, cell: ({ at }) => (withSubject ? locale.clock(at) : locale.second(at)) },
       {
         head: t.action,
         inCard: 'line',

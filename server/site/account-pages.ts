@@ -242,6 +242,7 @@ class AccountPages {
         routes: namesOf(totals, 'route'),
         currency: prices?.currency,
         next: last && encodeCursor(last),
+        hasDays: query.from !== undefined || query.to !== undefined,
         isFirst: after === undefined,
         deleted: typeof deleted === 'string' && /^\d{1,9}$/.test(deleted) ? Number(deleted) : undefined,
       },

@@ -1,7 +1,7 @@
 /*
  * The fields of a key's limits, for making and for changing one. They offer what the plan has, so that a browser
- * refuses most of what the plan does not allow before anything is sent. Many models are ticked or not with one press. Everything ticked and an empty field mean as the
- * plan. Budgets have one line each; an empty one is left out.
+ * refuses most of what the plan does not allow before anything is sent. Many models are folded, and ticked or not with one
+ * press. Everything ticked and an empty field mean as the plan. Budgets have one line each; an empty one is left out.
  */
 
 import { type BudgetState, MICROS } from '../../budgets/index.js';
@@ -67,8 +67,8 @@ interface ChecksView {
   /** Default: all. */
   chosen: readonly string[] | undefined;
   hint: string;
-  /** Names of the buttons that tick all or none. Default: there are none. */
-  ticks?: { all: string; none: string };
+  /** Many are folded below `some`, with buttons that tick all or none. Default: they are shown at once. */
+  ticks?: { all: string; none: string; some: string };
 }
 
 /** So many are ticked one by one. */
@@ -76,12 +76,12 @@ const MANY_CHECKS = 6;
 
 function checks({ name, legend, choices, chosen, hint, ticks }: ChecksView): Html {
   const isLong = choices.length > MANY_CHECKS;
-  return html`<fieldset class="field"><legend>${isLong ? `${legend} (${choices.length})` : legend}</legend>
-${isLong && ticks && html`<div class="row needs-script">${tickButton('all', ticks.all)}${tickButton('none', ticks.none)}</div>`}
-<div class="checks">${choices.map(
+  const boxes = html`<div class="checks">${choices.map(
     ({ value, label }) =>
       html`<label class="check"><input type="checkbox" name="${name}" value="${value}"${(chosen?.includes(value) ?? true) && html` checked`}> <span>${label}</span></label>`,
-  )}</div>
+  )}</div>`;
+  return html`<fieldset class="field"><legend>${isLong ? `${legend} (${choices.length})` : legend}</legend>
+${isLong && ticks ? html`<details${chosen && html` open`}><summary>${ticks.some}</summary><div class="row needs-script">${tickButton('all', ticks.all)}${tickButton('none', ticks.none)}</div>${boxes}</details>` : boxes}
 <span class="hint">${hint}</span></fieldset>`;
 }
 

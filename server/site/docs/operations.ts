@@ -200,10 +200,17 @@ const GROUPS: readonly GroupRule[] = [
     paths: /^\/v1\/admin\/(orders|transfers|balances)/,
   },
   {
+    name: 'admin-models',
+    title: 'Administration of models',
+    description:
+      'What operators see, add and change of models. A key with the grant `admin` is needed; everybody else gets 404.',
+    paths: /^\/v1\/admin\/models/,
+  },
+  {
     name: 'admin-operation',
     title: 'Operation',
     description:
-      'What operators see and change of the gateway: usage, requests, jobs, models, settings, audit log and incidents. A key with the grant `admin` is needed; everybody else gets 404.',
+      'What operators see and change of the gateway: usage, requests, jobs, settings, audit log and incidents. A key with the grant `admin` is needed; everybody else gets 404.',
     tag: 'Admin',
   },
   {

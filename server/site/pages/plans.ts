@@ -117,14 +117,14 @@ export function renderPlanCards(
       (point) => html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${point}</li>`,
     )}</ul>
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
-${plan.outcome && saysMore(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
+${plan.outcome && addsToPoints(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
 ${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId }, locale)}
 </li>`,
   )}</ul>`;
 }
 
 /** That a plan has no end is among its points. */
-function saysMore(outcome: Html, { texts }: Locale): boolean {
+function addsToPoints(outcome: Html, { texts }: Locale): boolean {
   return outcome.markup.trim() !== html`${texts.plans.outcome.neverExpires}`.markup;
 }
 

@@ -27,6 +27,8 @@ export interface RequestsView {
   counts: Readonly<Record<'all' | 'failed' | 'refused', number>> | undefined;
   /** Cursor of the next page; undefined on the last one. */
   next: string | undefined;
+  /** Whether the address names days. */
+  hasDays: boolean;
   /** Whether this is the first page. */
   isFirst: boolean;
   /** Days for which requests are kept. */
@@ -65,10 +67,10 @@ function isOne({ filter, rows }: RequestsView): boolean {
   return filter.requestId !== undefined && rows.length > 0;
 }
 
-/** Whether there is no request, and nothing limits them but the days. */
-function isUnused({ rows, isFirst, filter }: RequestsView): boolean {
+/** Whether there is no request, and nothing limits them. */
+function isUnused({ rows, isFirst, hasDays, filter }: RequestsView): boolean {
   const { range: _, ...limits } = queryParts(filter);
-  return rows.length === 0 && isFirst && Object.values(limits).every((limit) => limit === undefined);
+  return rows.length === 0 && isFirst && !hasDays && Object.values(limits).every((limit) => limit === undefined);
 }
 
 function renderList(view: RequestsView, locale: Locale): Html {
@@ -80,7 +82,7 @@ function renderList(view: RequestsView, locale: Locale): Html {
     return requestDetails({ ...rowsOf(view, locale), rows }, locale);
   }
   if (isUnused(view)) {
-    return html`<section class="card stack">${emptyState(t.first, t.firstWords(retentionDays))}
+    return html`<section class="card stack">${emptyState(t.first(retentionDays), t.firstWords(retentionDays))}
 <div class="row"><a class="button" href="/playground">${t.try}</a><a class="button button-quiet" href="/setup">${t.useKey}</a></div></section>`;
   }
   const older = next === undefined ? undefined : linkTo(PATH, { ...query, after: next });

@@ -165,6 +165,7 @@ describe('pages of the site in a real browser', () => {
     await page.goto(`${app.url}/keys`);
     await page.getByText('Limit this key').click();
     const models = page.locator('form:has(#key-name) fieldset').filter({ hasText: 'Models (8)' });
+    await models.getByText('Choose some').click();
     const heights = await models
       .locator('.checks')
       .evaluate(({ scrollHeight, clientHeight }) => [scrollHeight, clientHeight]);

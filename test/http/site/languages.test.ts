@@ -26,6 +26,8 @@ import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 const NAMES: ReadonlySet<string> = new Set([
   ...[
     'mediagate',
+    'OpenAI',
+    'Anthropic',
     'API',
     'Token',
     'Video',

@@ -144,6 +144,10 @@ describe('pages of usage', () => {
     expect(await read(bob, '/requests'))
       .to.contain('Try one in the playground')
       .and.not.contain('filter-card');
+    const today = dayOf(Date.now());
+    expect(await read(bob, `/requests?from=${today}&to=${today}`))
+      .to.contain('No such requests')
+      .and.contain('filter-card');
     expect(await read(bob, `/usage?key=${keyId}`)).to.contain('No usage in these days');
     expect((await read(bob, '/requests.csv')).trim().split('\r\n')).to.have.length(1);
     const { status, location } = await createBrowserSession().send(`${app.url}/requests?outcome=failed`);

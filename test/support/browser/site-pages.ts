@@ -169,7 +169,7 @@ function sampleUrl(wanted: string): string {
 }
 
 function openFirst(selector: string): (page: Page) => Promise<unknown> {
-  return (page) => page.locator(`main ${selector}:not(.fold)`).first().locator('summary').click();
+  return (page) => page.locator(`main ${selector}:not(.fold)`).first().locator('> summary').click();
 }
 
 async function openLightbox(page: Page): Promise<void> {

@@ -83,7 +83,7 @@ const en = {
     allRequests: 'All requests',
     sameCode: 'All with this code',
     noPrice: 'no price set',
-    first: 'No requests yet',
+    first: (days: number) => `No requests in the last ${counted(days, 'day')}`,
     firstWords: (days: number) =>
       html`Each request of your keys is listed here within seconds, for ${counted(days, 'day')}: how it ended, how long it took, and what it used.`,
     try: 'Try one in the playground',
@@ -181,7 +181,7 @@ const vi: typeof en = {
     allRequests: 'Mọi yêu cầu',
     sameCode: 'Mọi yêu cầu có mã này',
     noPrice: 'chưa có giá',
-    first: 'Chưa có yêu cầu',
+    first: (days) => `Không có yêu cầu trong ${count(days)} ngày qua`,
     firstWords: (days) =>
       html`Mỗi yêu cầu của các khóa hiện ở đây sau vài giây, trong ${count(days)} ngày: kết quả, thời lượng và mức dùng.`,
     try: 'Thử trong trang dùng thử',
