@@ -118,7 +118,7 @@ export class RecentUsage {
     const { state, gateway } = this.#services;
     const platforms = new Set(platformsOf(gateway));
     const read = await state.usageDays.read(range, platforms, MAX_ROWS, takesStored);
-    const { days, models, accounts, today: stored } = read;
+    const { days, models, accounts, open: stored } = read;
     const today = days.find(({ name }) => name === to)?.counts ?? addUp([]);
     return { summedAt: stored?.at ?? now, today, days, models, accounts, stored };
   }

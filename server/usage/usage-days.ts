@@ -3,8 +3,9 @@
  * process, an hour after its end: in all, by model, and for the 100 accounts with the most requests. So the sums of a week
  * read some hundred rows and the totals of today, however many keys there are. A day without stored sums is added up from
  * its totals; on SQLite in steps of 2,000 rows between which other requests run, since a day of many keys takes a second
- * of this process. Where today takes longer than 20 ms, its sums are stored every five minutes too, as of then: the first
- * look after a start reads these. A correction that comes more than an hour after the end of its day is in the totals and reports alone.
+ * of this process. Where today has more than 2,000 totals, its sums are stored every five minutes too, as of then, and so are
+ * those of the day before until they are final: the first look after a start reads these. A correction that comes more than
+ * an hour after the end of its day is in the totals and reports alone.
  */
 
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -23,8 +24,6 @@ const ACCOUNTS = 100;
 const STEP_ROWS = 2_000;
 /** The sums of today are stored so often. */
 const TODAY_MS = 5 * 60_000;
-/** Sums that are added up faster are not stored. */
-const LONG_MS = 20;
 
 type Dimension = 'day' | 'model' | 'account';
 
@@ -35,11 +34,11 @@ export interface RecentSums {
   /** With the most requests, as the next. */
   models: readonly UsageGroup[];
   accounts: readonly UsageGroup[];
-  /** Set if the sums of today are stored ones. */
-  today?: StoredToday;
+  /** Set if sums of days without final ones are stored ones. */
+  open?: StoredToday;
 }
 
-/** When stored sums of today were added up, in milliseconds since 1970, and how long that took. */
+/** When stored sums of today, and in its first hour of yesterday, were added up, in milliseconds since 1970, and how long that took. */
 export type StoredToday = Pick<UsageTodayTable, 'at' | 'tookMs'>;
 
 type SumRow = { dimension: Dimension; name: string } & Record<(typeof TOTAL_COUNTS)[number], number | string>;
@@ -54,7 +53,7 @@ export class UsageDays {
 
   /**
    * @param platforms Keys of platforms, which stand in the column of the model and are no models.
-   * @param takesStored Whether stored sums of the last day do, if there are any: they are some minutes old.
+   * @param takesStored Whether stored sums of days that are not final do, if there are any: they are some minutes old.
    */
   async read(
     { from, to }: DayRange,
@@ -62,14 +61,14 @@ export class UsageDays {
     limit: number,
     takesStored = false,
   ): Promise<RecentSums> {
-    const { missing, stored, today } = await this.#database.run(async (queries) => ({
-      missing: await missingDays(queries, { from, to }),
-      stored: await storedSums(queries, { from, to }),
-      today: takesStored ? await storedToday(queries, to) : undefined,
-    }));
-    const live = today ? missing.filter((day) => day !== to) : missing;
-    const sumsOfToday = today ? (JSON.parse(today.sums) as SumRow[]) : [];
-    const rows = [...stored, ...sumsOfToday, ...(await this.#liveSums(live))];
+    const { missing, stored, open } = await this.#database.run(async (queries) => {
+      const missing = await missingDays(queries, { from, to });
+      const open = takesStored ? await storedOpen(queries, missing) : [];
+      return { missing, stored: await storedSums(queries, { from, to }), open };
+    });
+    const live = missing.filter((day) => !open.some((one) => one.day === day));
+    const sumsOfOpen = open.flatMap(({ sums }) => JSON.parse(sums) as SumRow[]);
+    const rows = [...stored, ...sumsOfOpen, ...(await this.#liveSums(live))];
     const groupsOf = (dimension: Dimension) => {
       const sums = new Map<string, UsageGroup>();
       for (const row of rows) if (row.dimension === dimension) add(sums, row);
@@ -84,7 +83,12 @@ export class UsageDays {
       days: groupsOf('day').sort((one, other) => (one.name < other.name ? 1 : -1)),
       models: models.sort(byRequests).slice(0, limit),
       accounts: groupsOf('account').sort(byRequests).slice(0, limit),
-      ...(today && { today: { at: today.at, tookMs: today.tookMs } }),
+      ...(open.length > 0 && {
+        open: {
+          at: Math.min(...open.map(({ at }) => at)),
+          tookMs: open.reduce((sum, { tookMs }) => sum + tookMs, 0),
+        },
+      }),
     };
   }
 
@@ -117,24 +121,32 @@ export class UsageDays {
   }
 
   /**
-   * Adds up the day that runs, unless a process did so in the last five minutes.
+   * Adds up the day that runs, and in its first hour the day before, unless a process did so in the last five minutes.
    * @param now Milliseconds since 1970.
-   * @param longMs Sums that take less are not stored. Set by tests.
+   * @param minRows Days of no more totals are not stored. Set by tests.
    */
-  async storeToday(now: number, longMs = LONG_MS): Promise<void> {
-    const day = dayOf(now);
-    const known = await this.#database.run((queries) => storedToday(queries, day));
-    if (known && now - known.at < TODAY_MS) return;
-    const begun = performance.now();
-    const sums = await this.#liveSums([day]);
-    const tookMs = Math.round(performance.now() - begun);
-    await this.#database.run(async (queries) => {
-      await queries.deleteFrom('usage_today').where('day', '<>', day).execute();
-      if (tookMs < longMs) return queries.deleteFrom('usage_today').where('day', '=', day).execute();
-      const values = { at: now, tookMs, sums: JSON.stringify(sums) };
-      const insert = queries.insertInto('usage_today').values({ day, ...values });
-      return insert.onConflict((conflict) => conflict.column('day').doUpdateSet(values)).execute();
+  async storeToday(now: number, minRows = STEP_ROWS): Promise<void> {
+    const range = { from: dayOf(now - DAY_MS), to: dayOf(now) };
+    const { open, known } = await this.#database.run(async (queries) => {
+      const open = await missingDays(queries, range);
+      await queries.deleteFrom('usage_today').where('day', 'not in', open).execute();
+      return { open, known: await storedOpen(queries, open) };
     });
+    for (const day of open) {
+      if (known.some((one) => one.day === day && now - one.at < TODAY_MS)) continue;
+      if (!(await this.#database.run((queries) => hasMore(queries, day, minRows)))) {
+        await this.#database.run((queries) => queries.deleteFrom('usage_today').where('day', '=', day).execute());
+        continue;
+      }
+      const begun = performance.now();
+      const sums = await this.#liveSums([day]);
+      const tookMs = Math.round(performance.now() - begun);
+      await this.#database.run((queries) => {
+        const values = { at: now, tookMs, sums: JSON.stringify(sums) };
+        const insert = queries.insertInto('usage_today').values({ day, ...values });
+        return insert.onConflict((conflict) => conflict.column('day').doUpdateSet(values)).execute();
+      });
+    }
   }
 
   async #liveSums(days: readonly string[]): Promise<readonly SumRow[]> {
@@ -153,8 +165,16 @@ function add(sums: Map<string, UsageGroup>, row: SumRow): void {
   sums.set(row.name, { name: row.name, counts });
 }
 
-function storedToday(queries: Kysely<Tables>, day: string) {
-  return queries.selectFrom('usage_today').selectAll().where('day', '=', day).executeTakeFirst();
+/** Whether a day has more totals than so many. */
+async function hasMore(queries: Kysely<Tables>, day: string, rows: number): Promise<boolean> {
+  const beyond = queries.selectFrom('usage_totals').select('day').where('day', '=', day).offset(rows).limit(1);
+  return (await beyond.executeTakeFirst()) !== undefined;
+}
+
+/** Of days that have no final sums yet. */
+function storedOpen(queries: Kysely<Tables>, days: readonly string[]): Promise<UsageTodayTable[]> {
+  if (days.length === 0) return Promise.resolve([]);
+  return queries.selectFrom('usage_today').selectAll().where('day', 'in', days).execute();
 }
 
 /** Days of the range without stored sums. */

@@ -53,14 +53,17 @@ for (const engine of engines) {
       expect(await read(), 'stored twice').to.deep.equal(await expected());
     });
 
-    it('of today are stored where they take long, for five minutes', async () => {
+    it('of today are stored where there are many, for five minutes', async () => {
       const whole = await expected();
       const readStored = () => state.usageDays.read(RANGE, new Set(['m-3']), 5, true);
+      // The sweep of this process may have stored some when it started.
+      clock.advance(5 * 60_000);
+      await state.usageDays.storeToday(clock.now(), Number.MAX_SAFE_INTEGER);
       expect(await readStored(), 'none is stored').to.deep.equal(whole);
       await state.usageDays.storeToday(clock.now(), 0);
-      const { today, ...stored } = await readStored();
+      const { open, ...stored } = await readStored();
       expect(stored).to.deep.equal(whole);
-      expect(today?.at).to.equal(clock.now());
+      expect(open?.at).to.equal(clock.now());
       state.admissions.settle(settlement({ keyId: 'key1', accountId: 'acct_1', model: 'm-1', at: clock.now() }));
       await state.admissions.flush();
       await state.usageDays.storeToday(clock.now(), 0);
@@ -71,8 +74,8 @@ for (const engine of engines) {
       await state.usageDays.storeToday(clock.now(), 0);
       expect((await readStored()).days).to.deep.equal(after.days);
       clock.advance(5 * 60_000);
-      await state.usageDays.storeToday(clock.now(), Number.POSITIVE_INFINITY);
-      expect(await readStored(), 'quick sums are not stored').to.deep.equal(after);
+      await state.usageDays.storeToday(clock.now(), Number.MAX_SAFE_INTEGER);
+      expect(await readStored(), 'few are not stored').to.deep.equal(after);
     });
 
     it('say which days may have a model', async () => {
