@@ -36,6 +36,8 @@ export interface WorkerState {
 export type WorkerMessage =
   /** It takes connections. */
   | { type: 'ready' }
+  /** It has the connection of this number. */
+  | { type: 'taken'; number: number }
   /** It wants no more connections, and waits for `left`. */
   | { type: 'leaving' }
   /** For all others. */
@@ -52,7 +54,7 @@ export type WorkerMessage =
 
 export type SupervisorMessage =
   /** Comes with a socket, from which nothing was read. */
-  | { type: 'connection'; port: PortName }
+  | { type: 'connection'; port: PortName; number: number }
   | { type: 'posted'; topic: string; payload: unknown }
   | { type: 'asked'; question: number; topic: string }
   | { type: 'answers'; question: number; answers: SiblingAnswers }

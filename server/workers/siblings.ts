@@ -121,6 +121,7 @@ export class WorkerSiblings implements Siblings {
   #receive(message: SupervisorMessage, socket?: Socket): void {
     switch (message.type) {
       case 'connection':
+        this.#send({ type: 'taken', number: message.number });
         // Gone if the client has closed it meanwhile.
         if (socket) this.#accept(message.port, socket);
         return;

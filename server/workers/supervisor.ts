@@ -22,7 +22,6 @@ import {
   PLACE_VARIABLE,
   type PortName,
   SAME_SIGNAL_MS,
-  type SupervisorMessage,
   type WorkerMessage,
   type WorkerPlace,
   type WorkerState,
@@ -30,6 +29,7 @@ import {
 import { copyLines } from './output.js';
 import { Ports, type Taker } from './ports.js';
 import { type AddEnded, type Asked, Questions } from './questions.js';
+import { takerOf } from './taker.js';
 
 const FIRST_RESTART_MS = 500;
 const LAST_RESTART_MS = 30_000;
@@ -316,14 +316,4 @@ class Supervisor {
     const states = this.#states();
     for (const { worker } of this.#places) worker?.send({ type: 'states', states });
   }
-}
-
-function takerOf(child: ChildProcess): Taker {
-  return {
-    take(port, socket) {
-      const message: SupervisorMessage = { type: 'connection', port };
-      if (!child.connected) return Promise.resolve(false);
-      return new Promise((resolve) => child.send(message, socket, {}, (error) => resolve(error === null)));
-    },
-  };
 }
