@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { createGateway, type Gateway, type GatewayServices } from 'mediagate';
 import type { ModelPrices, PluginEntry } from '../core/contracts/index.js';
 import type { Jobs } from '../core/jobs/index.js';
+import { isLoopbackHost } from '../core/net/index.js';
 import { entriesBefore, readPluginConfig, resolveAliases, servesOf } from '../core/plugins/index.js';
 import { type Logger, systemClock } from '../core/runtime/index.js';
 import { type LivePrices, readPrices } from './prices/index.js';
@@ -81,7 +82,12 @@ export async function readPricesOf(
   return readPrices({ file: settings.pricesFile, currency: settings.pricesCurrency, models, aliases });
 }
 
-/** OIDC_ISSUER provides the sign-in, so a fallback plugin for it is not loaded. */
+/** Whether a fallback plugin for sign-in has no use: OIDC_ISSUER provides it, or the site is not on loopback. */
+function hasOwnSignIn({ oidcIssuer, siteUrl, baseUrl }: Settings): boolean {
+  const site = siteUrl ?? baseUrl;
+  return oidcIssuer !== undefined || (site !== undefined && !isLoopbackHost(new URL(site).hostname));
+}
+
 function withoutSignInFallback(entry: PluginEntry): PluginEntry {
   return entry.fallback && entry.serves?.includes('sign-in') ? { ...entry, enabled: false } : entry;
 }
@@ -103,7 +109,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<Gateway>
       : undefined,
   ]);
   return createGateway({
-    plugins: settings.oidcIssuer ? plugins.map(withoutSignInFallback) : plugins,
+    plugins: hasOwnSignIn(settings) ? plugins.map(withoutSignInFallback) : plugins,
     baseFolder: options.plugins ? process.cwd() : path.dirname(file),
     services: { ...services, logger, clock: systemClock },
     egressProxyUrl: settings.egressProxyUrl,

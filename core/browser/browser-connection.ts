@@ -177,7 +177,7 @@ export function createPipeTransport({ input, output, onBroken }: PipeEnds): Prot
 /** First match wins. Messages of playwright-core, and Chromium's own names of network failures in them. */
 const FAILURES: readonly (readonly [RegExp, 'upstream_error' | 'upstream_timeout', string])[] = [
   [/net::ERR_(?:TIMED_OUT|CONNECTION_TIMED_OUT)/, 'upstream_timeout', 'The origin did not answer in time.'],
-  [/net::ERR_(?:TUNNEL_CONNECTION_FAILED|PROXY_)/, 'upstream_error', 'The origin could not be reached.'],
+  [/net::ERR_(?:TUNNEL_CONNECTION_FAILED|PROXY_)/, 'upstream_error', 'The server could not be reached.'],
   [/net::ERR_(?:CERT_|SSL_)/, 'upstream_error', 'The TLS connection to the origin failed.'],
   [/net::ERR_/, 'upstream_error', 'The page could not be loaded.'],
   [/has been closed|Target closed|crashed/i, 'upstream_error', 'The page was closed.'],

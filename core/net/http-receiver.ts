@@ -300,7 +300,7 @@ const TIMEOUT_CODES = new Set([
 
 /** First match wins. Codes of Node (network, TLS, zlib), of undici and of its parser. */
 const MESSAGES: readonly (readonly [RegExp, string])[] = [
-  [/^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES)$/, 'The origin could not be reached.'],
+  [/^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EACCES)$/, 'The server could not be reached.'],
   [/^(?:ENOTFOUND|EAI_)/, 'The host name could not be resolved.'],
   [
     /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|EPROTO$)/,

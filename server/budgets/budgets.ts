@@ -191,7 +191,7 @@ function closedBudget(row: BudgetRow, at: number): GatewayError | undefined {
   const { requestLimit: requests } = row;
   if (requests === null || row.requestsUsed < requests) return undefined;
   const allowed = `${requests} requests${PER[row.resets]}`;
-  return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row.resets, at)}`);
+  return usedUp(`${nameOf(row)} allows ${allowed}, and all are used.${renewal(row, at)}`);
 }
 
 /** @param lacks The prices that are missing. */
@@ -315,7 +315,7 @@ function tooFew({ row, unit, allowed, left, per }: Limit, wanted: number, at: nu
     unit === 'tokens' ? `${rest} and this request may ${need}` : `${rest} is free and this request may cost ${need}`;
   if (row.scope === 'balance') return usedUp(`${nameOf(row)} is ${all}, of which ${what}. Top it up.`);
   const message = `${nameOf(row)} allows ${all}${PER[per]}, of which ${what}.`;
-  return usedUp(`${message}${renewal(per, at)}`);
+  return usedUp(`${message}${renewal({ scope: row.scope, resets: per }, at)}`);
 }
 
 const NAMES: Readonly<Record<BudgetScope, string>> = {
@@ -330,10 +330,13 @@ function nameOf({ scope, subject }: Pick<BudgetRow, 'scope' | 'subject'>): strin
   return scope === 'group' ? `${NAMES.group} ${subject}` : NAMES[scope];
 }
 
-/** When the period after this one begins, as a sentence. */
-function renewal(resets: BudgetPeriod, at: number): string {
+/** When the period after this one begins, or what helps if none does, as a sentence. */
+function renewal({ scope, resets }: Pick<BudgetRow, 'scope' | 'resets'>, at: number): string {
   const next = nextPeriodAt(resets, at);
-  return next === null ? '' : ` It starts again at ${new Date(next).toISOString()}.`;
+  if (next !== null) return ` It starts again at ${new Date(next).toISOString()}.`;
+  return scope === 'plan'
+    ? ' Choose another plan on the page Plans, or ask the operator for one.'
+    : ' The operator can raise it.';
 }
 
 /** When the usage is reset next, in milliseconds since 1970; null is never. */

@@ -16,7 +16,9 @@ import { createSiteAddress, localAddress } from '../http/index.js';
 import { passkeyNotices } from '../passkeys/index.js';
 import {
   checkSetting,
+  PLUGIN_SETTING_DESCRIPTIONS,
   readSettings,
+  SETTING_DESCRIPTIONS,
   SETTINGS_FILE,
   type Settings,
   SettingsError,
@@ -78,6 +80,11 @@ const TOPICS: readonly Topic[] = [
         text: 'Address to listen on: 127.0.0.1 behind a proxy of this machine, 0.0.0.0 for all',
         preset: '127.0.0.1',
       },
+      {
+        setting: 'TRUSTED_PROXIES',
+        text: 'Proxies in front of it, whose X-Forwarded-For is believed; - without one',
+        preset: '127.0.0.1',
+      },
     ],
   },
   {
@@ -102,7 +109,12 @@ const TOPICS: readonly Topic[] = [
   },
 ];
 
-const NAMES = TOPICS.flatMap(({ questions }) => questions.map(({ setting }) => setting));
+const ASKED = TOPICS.flatMap(({ questions }) => questions.map(({ setting }) => setting));
+/** Of no use in the file: where it is, and what terminals set for other programs. */
+const NOT_WRITTEN: ReadonlySet<string> = new Set(['DATA_DIR', 'BROWSER']);
+const NAMES = [
+  ...new Set([...ASKED, ...[...SETTING_DESCRIPTIONS, ...PLUGIN_SETTING_DESCRIPTIONS].map(({ name }) => name)]),
+].filter((name) => !NOT_WRITTEN.has(name));
 
 /** Asks, or with `yes` takes what the environment and the file have, and writes the file. */
 export async function initCommand(

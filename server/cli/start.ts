@@ -71,11 +71,15 @@ export function renderBanner(banner: Banner): string {
     `  links    begin with ${describeLinks(settings, address)}`,
     ...(metricsAddress ? [`  metrics  ${metricsAddress}/metrics`] : []),
     ...describeEntries(plugins, platforms).map((line, index) => `  ${index === 0 ? 'plugins' : '       '}  ${line}`),
-    ...(signIn ? [`  site     ${settings.siteUrl ?? address}`, `  sign-in  ${describeSignIn(signIn)}`] : []),
+    ...(signIn
+      ? [`  site     ${settings.siteUrl ?? settings.baseUrl ?? address}`, `  sign-in  ${describeSignIn(signIn)}`]
+      : []),
     ...(settings.mcpEnabled ? [`  agents   ${settings.baseUrl ?? address}/mcp`] : []),
     '',
     ...notices.flatMap((notice) => [notice, '']),
-    ...(newKey ? firstKey(address, newKey, samples) : [`Keys exist already. For another one: ${furtherKey(plugins)}`]),
+    ...(newKey
+      ? firstKey(settings.baseUrl ?? address, newKey, samples)
+      : [`Keys exist already. For another one: ${furtherKey(plugins)}`]),
     '',
     'Ctrl-C stops it.',
     '',

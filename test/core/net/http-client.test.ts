@@ -554,7 +554,7 @@ describe('http transport', () => {
       const server = await startRawOrigin(() => {});
       await server.close();
       const error = await rejection(clientFor([server]).request({ url: server.origin }));
-      expect(error).to.include({ code: 'upstream_error', message: 'The origin could not be reached.' });
+      expect(error).to.include({ code: 'upstream_error', message: 'The server could not be reached.' });
       expect((error as GatewayError).cause).to.include({ code: 'ECONNREFUSED' });
     });
 

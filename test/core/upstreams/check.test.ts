@@ -152,7 +152,7 @@ describe('checks of an upstream', () => {
     const closed = await startOrigin(() => {});
     await closed.close();
     const [refused] = await (await open(`${closed.origin}/v1`, KEY, ['a'])).checkUpstreams();
-    expect(refused).to.include({ result: 'unreachable', reason: 'The origin could not be reached (ECONNREFUSED).' });
+    expect(refused).to.include({ result: 'unreachable', reason: 'The server could not be reached (ECONNREFUSED).' });
   });
 
   it('ends when its caller leaves, and when the gateway closes', async () => {

@@ -36,13 +36,13 @@ describe('image models of a running gateway', () => {
     expect([away.code, away.stdout, away.stderr]).to.deep.equal([
       1,
       '',
-      'mediagate: The origin could not be reached.\n',
+      'mediagate: The server could not be reached.\n',
     ]);
     const settings = { ...environment, DATA_DIR: gateway.dataFolder, BROWSER: 'off', LOG_LEVEL: 'debug' };
     const debugged = await runCommand(['image', 'A tug'], settings);
     expect(debugged.stderr)
       .to.contain('"message":"an image could not be generated"')
-      .and.to.contain('mediagate: The origin could not be reached.\n');
+      .and.to.contain('mediagate: The server could not be reached.\n');
   });
 
   it('use the configured upstream', async () => {

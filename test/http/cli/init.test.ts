@@ -29,9 +29,11 @@ describe('mediagate init', () => {
       '',
       'https://api.example.com/',
       '',
+      '',
     ]);
     expect(code, stderr).to.equal(0);
-    const settings = ['TEXT_UPSTREAM_URL', 'TEXT_UPSTREAM_MODELS', 'TEXT_UPSTREAM_KEY', 'BASE_URL', 'HOST'];
+    const text = ['TEXT_UPSTREAM_URL', 'TEXT_UPSTREAM_MODELS', 'TEXT_UPSTREAM_KEY'];
+    const settings = [...text, 'BASE_URL', 'HOST', 'TRUSTED_PROXIES'];
     expect(JSON.parse(stdout)).to.deep.equal({ file, settings });
     expect((await read()).split('\n')).to.deep.equal([
       '# Settings of mediagate. Variables of the environment win over them.',
@@ -40,11 +42,12 @@ describe('mediagate init', () => {
       'TEXT_UPSTREAM_KEY="it\'s secret"',
       'BASE_URL=https://api.example.com/',
       'HOST=127.0.0.1',
+      'TRUSTED_PROXIES=127.0.0.1',
       '',
     ]);
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     const { stdout: findings } = await runCommand(['doctor', '--json'], { BROWSER: 'off' }, folder);
-    expect(findings).to.contain(`5 come from ${file}`).and.to.contain('links begin with https://api.example.com');
+    expect(findings).to.contain(`6 come from ${file}`).and.to.contain('links begin with https://api.example.com');
   });
 
   it('asks again after a wrong answer, and never shows a secret', async () => {
@@ -115,12 +118,18 @@ describe('mediagate init', () => {
   });
 
   it('takes what the environment sets with --yes', async () => {
-    const environment = { TEXT_UPSTREAM_URL: 'http://127.0.0.1:1/v1', OIDC_CLIENT_ID: 'mine', PORT: '9100' };
+    const environment = {
+      TEXT_UPSTREAM_URL: 'http://127.0.0.1:1/v1',
+      OIDC_CLIENT_ID: 'mine',
+      PORT: '9100',
+      TRUSTED_PROXIES: '10.0.0.0/8',
+    };
     const { code, stdout } = await runCommand(['init', '--yes'], environment, folder);
     expect(code).to.equal(0);
-    expect(stdout).to.equal(`Wrote TEXT_UPSTREAM_URL, OIDC_CLIENT_ID to ${file}.\n`);
-    expect(await read())
-      .to.contain('TEXT_UPSTREAM_URL=')
-      .and.not.to.contain('PORT');
+    for (const name of Object.keys(environment)) {
+      expect(stdout).to.contain(name);
+      expect(await read()).to.contain(`${name}=`);
+    }
+    expect(await read()).not.to.contain('DATA_DIR');
   });
 });
