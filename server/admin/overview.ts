@@ -1,10 +1,11 @@
 /*
  * The first look of an operator: is it well, who uses what, what does it cost, what failed, what waits for me. Sums over
- * all keys are those of stored days and of today, which requests at the same time share. They are at most ten seconds old; where adding
- * up takes long, as with many keys, the last sums are answered while they are renewed, and say of when they are: after a
- * start those that a process has stored in the last minutes.
+ * all keys are those of stored days and of today, which requests at the same time share. They are at most ten seconds old, or a minute where
+ * adding up takes long. Older ones are renewed, and are answered only if that takes more than a moment, as with many keys; they say of
+ * when they are. After a start those that a process has stored in the last minutes are answered.
  */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { field, optional, Type } from '../../core/contracts/index.js';
 import type { Clock } from '../../core/runtime/index.js';
 import { type Alert, describeAlert } from '../alerts/index.js';
@@ -31,12 +32,17 @@ import { AlertShape, IncidentShape, Order, QueueShape, Transfer } from './shapes
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FRESH_MS = 10_000;
-/** Sums that take longer are renewed beside the answers, and as seldom as they take a hundredth of the time. */
-const LONG_MS = 20;
+/** Sums are renewed so seldom that this takes a hundredth of the time, but at least once a minute. */
 const LONG_SHARE = 100;
+const MAX_FRESH_MS = 60_000;
+/** How long a request waits for sums that are being renewed, before it answers the last ones. */
+const WAIT_MS = 100;
 /** Older ones are not answered. */
 const OLDEST_MS = 10 * 60_000;
 const DAYS = 7;
+/** So many failures of a model or platform within that time are a problem, also before an alert opens. */
+const FAILURES = 3;
+const FAILURES_MS = 15 * 60_000;
 /** Rows of each short list. */
 const MAX_ROWS = 5;
 
@@ -46,6 +52,7 @@ export type OverviewServices = Omit<AdminServices, 'catalogue' | 'freeTierPeriod
 function problemsOf(
   services: OverviewServices,
   checks: Readonly<Record<string, { ok: boolean; message?: string }>>,
+  failures: readonly UsageEntry[],
 ): string[] {
   const failed = Object.entries(checks).filter(([, { ok }]) => !ok);
   const models = watchModels(services).filter(
@@ -55,7 +62,20 @@ function problemsOf(
     ...failed.map(([name, { message }]) => `${name}: ${message ?? 'does not answer'}`),
     ...failedPlugins(services).map(({ id, reason }) => `plugin ${id}: ${reason ?? 'failed'}`),
     ...models.map(({ model: { id }, health }) => `model ${id}: ${health}`),
+    ...repeatedFailures(failures, services.clock.now()),
   ];
+}
+
+/** A model or platform that fails again and again, by the latest failures: a small team never gets to the rate of an alert. */
+function repeatedFailures(failures: readonly UsageEntry[], now: number): string[] {
+  const recent = failures.filter(({ at }) => now - at < FAILURES_MS);
+  return Array.from(
+    Map.groupBy(recent, ({ model, route, errorCode }) => `${model || route}: ${errorCode ?? 'failed'}`),
+    ([what, { length }]) =>
+      length < FAILURES
+        ? []
+        : [`${what}, ${length} of the latest requests, in the last ${FAILURES_MS / 60_000} minutes`],
+  ).flat();
 }
 
 interface Usage {
@@ -86,14 +106,14 @@ export class RecentUsage {
     if (!this.#last) return this.#renew();
     const { at, tookMs, usage } = this.#last;
     const age = this.#clock.monotonic() - at;
-    if (age < Math.max(FRESH_MS, Math.min(tookMs * LONG_SHARE, OLDEST_MS))) return usage;
+    if (age < Math.max(FRESH_MS, Math.min(tookMs * LONG_SHARE, MAX_FRESH_MS))) return usage;
     const renewed = this.#renew();
-    if (tookMs < LONG_MS || age > OLDEST_MS) return renewed;
+    if (age > OLDEST_MS) return renewed;
     // The next request learns that it failed.
     renewed.catch(() => {
       this.#last = undefined;
     });
-    return usage;
+    return Promise.race([renewed, sleep(WAIT_MS, usage, { ref: false })]);
   }
 
   #renew(): Promise<Usage> {
@@ -173,7 +193,14 @@ export async function readOverview(services: OverviewServices, recent: RecentUsa
     alertCount,
     hasMore: orders.next !== undefined || transfers.next !== undefined || incidents.length > MAX_ROWS,
   };
-  return { at: now, problems: problemsOf(services, checks), ...usage, failures: failures.items, queues, waiting };
+  return {
+    at: now,
+    problems: problemsOf(services, checks, failures.items),
+    ...usage,
+    failures: failures.items,
+    queues,
+    waiting,
+  };
 }
 
 const Sum = Type.Object({ name: field(Text, 'What the sum is of.'), ...USAGE_COUNTS });

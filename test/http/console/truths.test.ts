@@ -1,14 +1,17 @@
 /** What the console states of money, keys, incidents and what waits agrees with what customers read. */
 
 import { expect } from 'chai';
+import { GatewayError } from 'mediagate';
 import { FREE, newKey, order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
+import { invented } from '../../support/links/invented-plugin.js';
 import { type ConsoleApp, startConsoleApp } from './console-app.js';
 
 describe('the facts of the console', () => {
   let its: ConsoleApp;
 
   before(async () => {
-    its = await startConsoleApp();
+    const extract = () => Promise.reject(new GatewayError('upstream_error', 'The server could not be reached.'));
+    its = await startConsoleApp({ plugins: [{ use: invented({ extract }) }] });
   });
   after(() => its?.app.close());
 
@@ -31,6 +34,20 @@ describe('the facts of the console', () => {
     expect(page('.notice-warn strong').text()).to.equal('Running, more than 6 things wait for you.');
     const other = await inVietnamese(() => read('/admin'));
     expect(other.page('.notice-warn strong').text()).to.equal('Đang chạy, hơn 6 việc đang chờ bạn.');
+  });
+
+  it('say what fails again and again, before any alert opens', async () => {
+    const { app, read } = its;
+    const key = await app.makeKey({ grants: ['extract'] });
+    const warned = async () => {
+      await app.state.usage.flushCounts();
+      return (await read('/admin')).page('.notice-warn li').text();
+    };
+    for (const item of [1, 2]) await app.extract(key, { url: `https://invented.example/item/${item}` });
+    expect(await warned()).to.equal('');
+    const { status } = await app.extract(key, { url: 'https://invented.example/item/3' });
+    expect(status).to.equal(502);
+    expect(await warned()).to.equal('invented: upstream_error, 3 of the latest requests, in the last 15 minutes');
   });
 
   it('write amounts of transfers in units of their currency', async () => {
