@@ -82,7 +82,7 @@ const TOPICS: readonly Topic[] = [
       },
       {
         setting: 'TRUSTED_PROXIES',
-        text: 'Proxies in front of it, whose X-Forwarded-For is believed; - without one',
+        text: 'Trusted proxies in front of it, separated by commas; - without one',
         preset: '127.0.0.1',
       },
     ],
