@@ -67,7 +67,7 @@ const NewModelBody = Type.Object(
   },
   strict,
 );
-const MODEL = { id: { description: 'Id of the model, or another name of it.', example: 'm-5.5' } };
+const MODEL = { id: { description: 'Id of the model, or another name of it.', example: 'team-llama' } };
 
 export function modelChangeRoutes(services: AdminServices): Route[] {
   const answer = { description: 'The model.', name: 'AdminModel', schema: ModelShape };
@@ -103,7 +103,7 @@ export function modelChangeRoutes(services: AdminServices): Route[] {
       description:
         'Switches a model off or on, weighs its upstreams or sets its prices, without a restart. It lasts over restarts; other nodes follow within 2 seconds.',
       body: ChangeBody,
-      example: { weights: { first: 3, second: 1 }, note: 'the second is slow today' },
+      example: { enabled: false, note: 'its server is being moved' },
       answer,
       errors: ['invalid_value', 'missing_required_parameter'],
       run: async ({ param, body, by }) => describe(await changeModel(services, param('id'), body, by)),

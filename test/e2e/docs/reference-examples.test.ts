@@ -240,9 +240,18 @@ describe('examples of the API reference, as its pages have them', () => {
     ],
     ['exbatch_0123456789abcdef', async () => (await post('/v1/extract/batches', { urls: [newLink()] })).json.id],
     ['resp_0123456789abcdef', newResponse],
+    ['team-llama', newModel],
     ['AbCd1234', async (token) => (await post('/api/user/keys', { name: 'tram' }, token)).json.key.id],
     [ORDER, async (token) => (await post('/api/agent/payment', { planId: 'token_30m' }, token)).json.payment.code],
   ];
+
+  /** A model that an operator has added. */
+  async function newModel(): Promise<string> {
+    const id = 'team-llama';
+    const { status, text } = await post('/v1/admin/models', { id, url: 'https://api.example.com/v1' }, adminKey);
+    expect(status, text).to.equal(200);
+    return id;
+  }
 
   async function newImageJob(): Promise<string> {
     return (await post('/v1/images/jobs', { model: 'gen-img-2', prompt: 'A tug', size: '1024x1024' })).json.id;
