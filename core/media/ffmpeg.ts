@@ -287,9 +287,9 @@ async function measure(
  * capabilities, reports the end before the last bytes, and throws an uncatchable error if the program cannot be
  * started.
  */
-async function createCommand(): Promise<FfmpegCommand & { _getArguments(): string[] }> {
+async function createCommand(): Promise<FfmpegCommand> {
   const { default: ffmpeg } = await import('./fluent-ffmpeg.js');
-  return ffmpeg() as FfmpegCommand & { _getArguments(): string[] };
+  return ffmpeg();
 }
 
 /** Restricts what a foreign file may make ffmpeg open: only itself, in its detected format. */
