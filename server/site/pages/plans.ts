@@ -45,7 +45,7 @@ export function plansPage(
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 ${chosen && renderChosen(chosen, isSignedIn, locale)}
 <h2 class="visually-hidden">${t.content}</h2>
-${renderPlanCards({ plans, isSignedIn, currentPlanId }, locale)}
+${renderPlanCards({ plans, isSignedIn, currentPlanId, chosenId: chosen?.id }, locale)}
 ${renderPaying(plans, support, locale)}
 </div>`,
   };
@@ -105,13 +105,18 @@ ${
 }
 
 export function renderPlanCards(
-  { plans, isSignedIn, currentPlanId }: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId'>,
+  {
+    plans,
+    isSignedIn,
+    currentPlanId,
+    chosenId,
+  }: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId' | 'chosenId'>,
   locale: Locale,
 ): Html {
   const t = locale.texts.plans;
   return html`<ul class="plans">${plans.map(
-    (plan) => html`<li class="card plan${plan.id === currentPlanId && html` plan-current`}">
-<h3>${plan.name}${plan.id === currentPlanId && html` <span class="badge badge-good">${t.yours}</span>`}</h3>
+    (plan) => html`<li class="card plan${(plan.id === currentPlanId || plan.id === chosenId) && html` plan-current`}">
+<h3>${plan.name}${plan.id === currentPlanId && html` <span class="badge badge-good">${t.yours}</span>`}${plan.id === chosenId && html` <span class="badge badge-good">${t.isChosen}</span>`}</h3>
 <p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}</p>
 <ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}${plan.missing.map(
       (point) => html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${point}</li>`,

@@ -63,10 +63,11 @@ function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: 
   if (own.length === 0) return false;
   const t = locale.texts.status;
   const hasHistory = own.some(({ history }) => history.fine !== undefined);
+  const hasBand = !own.every(isWorkingMock);
   return html`<section class="card stack" aria-labelledby="group-${group}">
-<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2><span class="small muted">${t.lastDay}</span></div>
+<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasBand && html`<span class="small muted">${t.lastDay}</span>`}</div>
 <ul class="status-parts">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}</ul>
-<p class="row row-apart small muted" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>
+${hasBand && html`<p class="row row-apart small muted" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>`}
 </section>`;
 }
 
@@ -75,15 +76,19 @@ function renderPart(part: Part, { since, hasHistory }: { since: number; hasHisto
   const { history } = part;
   const t = locale.texts.status;
   const percent = history.fine === undefined ? t.unknown : t.fine(percentOf(history.fine, locale));
-  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasHistory && html`<span class="small muted figures">${percent}</span>`}${stateBadge(part, locale)}</span></div>
-${renderBand(history.states, since, locale)}
+  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasHistory && !isWorkingMock(part) && html`<span class="small muted figures">${percent}</span>`}${stateBadge(part, locale)}</span></div>
+${isWorkingMock(part) ? '' : renderBand(history.states, since, locale)}
 ${part.group === 'platform' && part.probe && html`<p class="small muted">${renderProbe(part.probe, locale)}</p>`}</li>`;
 }
 
-/** A mock that works is no model that works. */
+/** A mock that works is no model that works: it has no share and no band. */
+function isWorkingMock(part: Part): boolean {
+  return part.group === 'model' && part.isMock && part.state === 'ok';
+}
+
 function stateBadge(part: Part, { texts: { status: t } }: Locale): Html {
   const { state } = part;
-  if (state === 'ok' && part.group === 'model' && part.isMock) return badge(t.noModel);
+  if (isWorkingMock(part)) return badge(t.noModel);
   return badge(t.states[state], TONES[state]);
 }
 

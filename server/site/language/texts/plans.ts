@@ -30,6 +30,7 @@ const en = {
   priceInOrder: 'Price in the order',
   notIncluded: 'Not included:',
   yours: 'Your plan',
+  isChosen: 'Chosen',
   onRequest: 'On request',
   noCharge: 'No charge',
   /** Beside a price: what is paid for. */
@@ -86,6 +87,7 @@ const vi: typeof en = {
   priceInOrder: 'Giá ghi trong đơn hàng',
   notIncluded: 'Không gồm:',
   yours: 'Đang dùng',
+  isChosen: 'Đã chọn',
   onRequest: 'Liên hệ',
   noCharge: 'Không mất phí',
   once: 'một lần',
