@@ -120,7 +120,7 @@ function checkPrices(
   const words = suspicious.map(({ field, before: from, after: to }) =>
     to === null ? `${field} would no longer be there (${from})` : `${field} would be ${to} in place of ${from}`,
   );
-  throw wrong(`These changes may be mistakes: ${words.join('; ')}. Send accept to make them all the same.`);
+  throw wrong(`These changes may be mistakes: ${words.join('; ')}. Send accept to make them anyway.`);
 }
 
 const MAX_KEY = 500;

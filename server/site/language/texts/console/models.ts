@@ -48,7 +48,7 @@ const en = {
       characters: 'Per million characters of speech',
       image: 'Per image of any size',
     },
-    accept: 'Take them all the same',
+    accept: 'Take them anyway',
     priceNow: 'Set the prices',
     unprice: 'Prices as configured…',
     unpriceWords: 'Requests cost again what the file of prices or the plugins file says.',
