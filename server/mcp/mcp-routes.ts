@@ -27,7 +27,7 @@ import {
   sendEvents,
 } from '../http/index.js';
 import { keyOf, quotaSubject } from '../keys/index.js';
-import { answerPlainCall, readPlainCall } from './plain-calls.js';
+import { answerPlainCall, EVENTS_TYPE, readPlainCall } from './plain-calls.js';
 import type { Caller } from './protocol.js';
 import { ToolCalls } from './tool-calls.js';
 
@@ -36,7 +36,6 @@ export const MCP_PATH = '/mcp';
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const MAX_VALUES = 20_000;
 const JSON_TYPE = 'application/json';
-const EVENTS_TYPE = 'text/event-stream';
 
 export interface McpServices {
   gateway: Gateway;

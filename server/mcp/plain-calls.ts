@@ -25,7 +25,8 @@ const OWN_META = 'io.modelcontextprotocol/';
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params']);
 const PARAMS_FIELDS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta']);
 const INTERNAL_ERROR = -32_603;
-const EVENTS_TYPE = 'text/event-stream';
+/** Media type of answers that are events. */
+export const EVENTS_TYPE = 'text/event-stream';
 /** A longer call is answered by events. */
 const QUICK_MS = 5_000;
 /** Between two comments that keep a connection open. */
