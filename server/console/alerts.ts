@@ -16,7 +16,8 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, actorName, type People, peopleOf } from './parts.js';
+import { action, actions } from './forms.js';
+import { actorName, type People, peopleOf } from './parts.js';
 
 const PATH = '/admin/alerts';
 
@@ -91,15 +92,21 @@ function renderAlert(alert: Alert, people: People, locale: Locale): Html {
   return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleIn(locale, alert)}</bdi></strong>${badge(t.states[state], tone)}</span>
 <span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · ${actorName(acknowledgedBy, people)}`}</span>
 ${state !== 'closed' && html`<p class="small">${words.advice[kind]}${page !== undefined && html` <a href="/admin/${page}">${t.more}</a>`}</p>`}
-${
-  state === 'open' &&
-  actions([
-    action(
-      { path: `/alerts/${id}/acknowledge`, label: t.acknowledge, words: t.acknowledgeWords, button: t.acknowledgeNow },
-      locale,
-    ),
-  ])
-}</div></li>`;
+</div>${
+    state === 'open' &&
+    actions([
+      action(
+        {
+          path: `/alerts/${id}/acknowledge`,
+          label: t.acknowledge,
+          about: html`<bdi>${titleIn(locale, alert)}</bdi>`,
+          words: t.acknowledgeWords,
+          button: t.acknowledgeNow,
+        },
+        locale,
+      ),
+    ])
+  }</li>`;
 }
 
 /** The title with the name in it set apart: a name may turn the direction of the text that follows it. */

@@ -19,7 +19,7 @@ import {
 import type { Route } from '../http/index.js';
 import type { StatementLine } from '../ledger/index.js';
 import type { OrderRecord } from '../payments/index.js';
-import { badge, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../site/index.js';
+import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -30,18 +30,8 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import {
-  action,
-  actions,
-  actorName,
-  facts,
-  ownerLink,
-  ownersOf,
-  type People,
-  peopleOf,
-  section,
-  textField,
-} from './parts.js';
+import { action, actions, choiceField, textField } from './forms.js';
+import { actorName, facts, ownerLink, ownersOf, type People, peopleOf, section } from './parts.js';
 
 const PATH = '/admin/balances';
 const ID = { id: { description: 'Id of the account, or of its user.' } };
@@ -109,11 +99,15 @@ function changeForms(services: ConsoleServices, show: (call: ConsoleCall) => Pro
       forBilling: true,
       summary: 'Adjust a balance in the console',
       description: 'Adds money without an order, or takes it away: at most what is free.',
-      form: { amount: 'Such as `5 EUR` or `-5 EUR`.' },
+      form: {
+        amount: 'Such as `5`, or with its currency `5 EUR` or `-5 EUR`.',
+        direction: '`take` for money that is taken away. Default: it is added.',
+        currency: 'Of an amount without one.',
+      },
       errors: ERRORS,
       show,
       async run({ param, field, by }) {
-        const { user } = await adjustBalance(services, { id: param('id'), amount: field('amount'), ...by });
+        const { user } = await adjustBalance(services, { id: param('id'), amount: amountIn(field), ...by });
         return `/balances/${user.accountId}?done=balance_adjust`;
       },
     }),
@@ -131,6 +125,11 @@ function changeForms(services: ConsoleServices, show: (call: ConsoleCall) => Pro
       },
     }),
   ];
+}
+
+function amountIn(field: ConsoleCall['field']): string {
+  if (field('currency') === '') return field('amount');
+  return `${field('direction') === 'take' ? '-' : ''}${field('amount')} ${field('currency')}`;
 }
 
 async function balancesPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
@@ -152,7 +151,10 @@ ${dataTable<ListedBalance>({
   rows: items,
   empty: { title: t.none, words: t.noneWords },
   columns: [
-    { head: t.account, cell: ({ accountId }) => html`<a href="${PATH}/${accountId}">${nameOf(accountId, owners)}</a>` },
+    {
+      head: t.account,
+      cell: ({ accountId }) => html`<a class="row-link" href="${PATH}/${accountId}">${nameOf(accountId, owners)}</a>`,
+    },
     {
       head: t.amount,
       isNumber: true,
@@ -201,9 +203,11 @@ async function balancePage(services: ConsoleServices, call: ConsoleCall): Promis
   return {
     title: t.titleOf(user.name ?? user.email ?? user.id),
     current: 'balances',
+    lead: html`<a href="${PATH}">${locale.texts.console.pages.balances}</a>`,
+    primary: renderActions(whole, mayTopUp(services, topsUp), call),
     content: html`<section class="card stack">
 ${facts([
-  [t.account, html`<code class="clip" title="${user.accountId}">${user.accountId}</code>`],
+  [t.account, copyableId(user.accountId, t.account, locale)],
   [
     t.user,
     isBilling
@@ -218,7 +222,6 @@ ${facts([
   [t.since, balance?.heldAt && locale.minute(balance.heldAt)],
 ])}
 ${!balance && html`<p class="muted">${t.noBalance}</p>`}
-${renderActions(whole, mayTopUp(services, topsUp), call)}
 </section>
 ${section('movements', t.movements, renderLines(whole, people, locale), balance && html`<a class="small" href="${PATH}/${user.accountId}/statement.csv" download>${t.csv}</a>`)}
 ${section('top-ups', t.topUps, renderTopUps(whole.topUps, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${locale.texts.console.users.allOrders}</a>`)}`,
@@ -235,20 +238,34 @@ function renderActions({ user, balance }: WholeBalance, topsUp: boolean, call: C
   const t = locale.texts.console.balances;
   const path = `/balances/${user.accountId}`;
   const isSent = problem !== undefined && fields.includes('amount');
-  const amount = textField({
-    name: 'amount',
-    label: t.amount,
-    hint: t.amountHint,
-    isRequired: true,
-    maxLength: 40,
-    placeholder: `5 ${balance?.currency ?? 'EUR'}`,
-    value: isSent ? field('amount') : '',
-  });
+  const about = html`<bdi>${user.name ?? user.email ?? user.id}</bdi>${balance && html` <span class="muted">${moneyOf(balance, balance.amount, locale)}</span>`}`;
+  const amount = balance && [
+    choiceField({
+      name: 'direction',
+      label: t.direction,
+      value: isSent ? field('direction') : 'add',
+      choices: [
+        { value: 'add', label: t.add },
+        { value: 'take', label: t.take },
+      ],
+    }),
+    textField({
+      name: 'amount',
+      label: t.howMuch,
+      type: 'decimal',
+      isRequired: true,
+      maxLength: 40,
+      unit: balance.currency,
+      suggestions: ['5', '10', '20', '50', '100'],
+      value: isSent ? field('amount') : '',
+    }),
+  ];
   return actions([
-    !topsUp && action({ path: `${path}/allow`, label: t.allow, words: t.allowWords, button: t.allowNow }, locale),
+    !topsUp &&
+      action({ path: `${path}/allow`, label: t.allow, about, words: t.allowWords, button: t.allowNow }, locale),
     topsUp &&
       action(
-        { path: `${path}/refuse`, label: t.refuse, words: t.refuseWords, button: t.refuseNow, isBad: true },
+        { path: `${path}/refuse`, label: t.refuse, about, words: t.refuseWords, button: t.refuseNow, isBad: true },
         locale,
       ),
     balance !== undefined &&
@@ -256,16 +273,18 @@ function renderActions({ user, balance }: WholeBalance, topsUp: boolean, call: C
         {
           path: `${path}/adjust`,
           label: t.adjust,
+          about,
           words: t.adjustWords,
           button: t.adjustNow,
-          fields: amount,
+          fields: html`<input type="hidden" name="currency" value="${balance.currency}"><div class="form-row">${amount}</div>`,
           isOpen: isSent,
         },
         locale,
+        problem,
       ),
     balance !== undefined &&
       balance.heldAt !== null &&
-      action({ path: `${path}/resume`, label: t.resume, words: t.resumeWords, button: t.resumeNow }, locale),
+      action({ path: `${path}/resume`, label: t.resume, about, words: t.resumeWords, button: t.resumeNow }, locale),
   ]);
 }
 
@@ -310,7 +329,10 @@ function renderTopUps(orders: readonly OrderRecord[], locale: Locale): Html {
     rows: orders,
     empty: { title: t.noTopUps, words: t.noTopUpsWords },
     columns: [
-      { head: texts.orders.code, cell: ({ code }) => html`<a href="/admin/orders/${code}"><code>${code}</code></a>` },
+      {
+        head: texts.orders.code,
+        cell: ({ code }) => html`<a class="row-link" href="/admin/orders/${code}"><code>${code}</code></a>`,
+      },
       { head: texts.orders.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
       { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
       { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },

@@ -32,6 +32,7 @@ import {
   type Visit,
 } from '../site/index.js';
 import { statusOfCode } from '../usage/index.js';
+import { renderProblem, statesProblem } from './forms.js';
 
 export interface ConsoleServices extends AdminServices, Pick<AccountServices, 'sessions' | 'site'> {
   identity: Pick<Identity, 'status'>;
@@ -267,7 +268,7 @@ async function send(context: ParamsContext, visit: Visit, page: ConsolePage, pro
 <div class="stack console-main">
 <div class="page-head"><div><h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>${primary}</div>
 ${words !== undefined && problem === undefined && html`<p class="notice notice-good" role="status" tabindex="-1" autofocus>${words}</p>`}
-${problem && renderProblem(problem, locale)}
+${problem && ![content, primary || html``].some(statesProblem) && renderProblem(problem, locale)}
 ${content}
 </div></div>`;
   sendTo(context, visit, {
@@ -277,11 +278,6 @@ ${content}
     styles: ['tables.css', 'console.css'],
     ...(scripts && { scripts }),
   } satisfies Omit<Page, 'viewer'>);
-}
-
-/** The message names the field and what is accepted; it is for programs as well, and stays English. */
-function renderProblem({ code, message }: GatewayError, { texts }: Locale): Html {
-  return html`<div class="problem" role="alert" tabindex="-1" autofocus><strong>${texts.console.failed}</strong> ${texts.errors.meaningOf(code)}<br><span class="small" lang="en">${message}</span></div>`;
 }
 
 /** What part of a list the address asks for. @throws GatewayError `invalid_value` for an invented cursor. */

@@ -5,12 +5,12 @@
 
 import { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets, showGroup } from '../admin/index.js';
 import type { Route } from '../http/index.js';
-import { badge, emptyState, type Html, html, linkTo } from '../site/index.js';
+import { emptyState, type Html, html, linkTo } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
-import { action, actions, budgetText, listOf, renderBudget, textField } from './parts.js';
+import { action, actions, BUDGETS_FORM, budgetField, budgetText, readBudgets, textField } from './forms.js';
+import { renderBudget } from './parts.js';
 
 const NAME = { name: { description: 'Name of the group.' } };
-const BUDGETS = { budgets: 'Budgets, separated by commas; empty: none.' };
 /** A page stays below 80 kB. */
 const SHOWN = 50;
 
@@ -28,11 +28,11 @@ export function groupPages(services: ConsoleServices): Route[] {
       path: '/groups',
       summary: 'Create a group in the console',
       description: 'Creates a group, such as a team, whose keys share its budgets.',
-      form: { name: 'Name of the group.', ...BUDGETS },
+      form: { name: 'Name of the group.', ...BUDGETS_FORM },
       errors: ['invalid_value'],
       show,
       async run({ field, by }) {
-        await makeGroup(services, { name: field('name'), budgets: listOf(field('budgets')), ...by });
+        await makeGroup(services, { name: field('name'), budgets: readBudgets(field), ...by });
         return '/groups?done=group_made';
       },
     }),
@@ -41,14 +41,14 @@ export function groupPages(services: ConsoleServices): Route[] {
       params: NAME,
       summary: 'Set budgets of a group in the console',
       description: 'Replaces all budgets of a group.',
-      form: BUDGETS,
+      form: BUDGETS_FORM,
       errors: ['invalid_value'],
       show,
       async run({ param, field, by }) {
         await setBudgets(services, {
           scope: 'group',
           subject: param('name'),
-          budgets: listOf(field('budgets')),
+          budgets: readBudgets(field),
           ...by,
         });
         return '/groups?done=group_changed';
@@ -90,49 +90,62 @@ async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise
   const search = query('q')?.toLowerCase() ?? '';
   const found = (await listGroups(services)).filter(({ name }) => name.includes(search));
   const isNew = problem !== undefined && fields.includes('name');
-  const inputs = html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 64, hint: t.nameHint, value: isNew ? field('name') : '' })}${budgetsField(call, { id: 'budgets-new', value: isNew ? field('budgets') : '' })}</div>`;
+  const currency = services.prices?.currency;
+  const budgets = { id: 'budgets-new', value: isNew ? readBudgets(field) : [], currency };
+  const name = textField({
+    name: 'name',
+    label: t.name,
+    isRequired: true,
+    maxLength: 64,
+    hint: t.nameHint,
+    placeholder: 'research',
+    value: isNew ? field('name') : '',
+  });
   const create = { path: '/groups', label: t.create, words: t.createWords, button: t.createNow };
+  const inputs = html`${name}${budgetField({ ...budgets, label: own.keys.budgets }, locale)}`;
   const sentTo = problem !== undefined && !isNew ? param('name') : undefined;
   return {
     title: own.pages.groups,
     current: 'groups',
     lead: t.lead,
-    primary: action({ ...create, fields: inputs, isPrimary: true, isOpen: isNew }, locale),
+    primary: action({ ...create, fields: inputs, isPrimary: true, isOpen: isNew }, locale, problem),
     content: html`<section class="card" aria-label="${own.pages.groups}">
-${found.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${found.slice(0, SHOWN).map((group) => renderGroup(group, call, sentTo === group.name))}</ul>`}
+${found.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows groups">${found.slice(0, SHOWN).map((group) => renderGroup(group, { call, currency, isSent: sentTo === group.name }))}</ul>`}
 ${found.length > SHOWN && html`<p class="small muted">${t.more(found.length - SHOWN)}</p>`}
 </section>`,
   };
 }
 
-function budgetsField({ locale }: ConsoleCall, { id, value }: { id: string; value: string }): Html {
-  const { keys: t } = locale.texts.console;
-  const placeholder = '500 USD/month, 10M tokens/day';
-  return textField({ name: 'budgets', id, label: t.budgets, hint: t.budgetsHint, placeholder, value });
-}
-
-function renderGroup({ name, keys, budgets, isShown }: ListedGroup, call: ConsoleCall, isSent: boolean): Html {
-  const { locale, field } = call;
-  const t = locale.texts.console.groups;
-  const value = isSent ? field('budgets') : budgets.map(budgetText).join(', ');
-  return html`<li><div class="stack-small"><span class="row row-apart"><strong><bdi>${name}</bdi></strong><a class="small" href="${linkTo('/admin/keys', { group: name })}">${t.keys(keys)}</a></span>
-${budgets.length === 0 ? html`<p class="small">${badge(t.unlimited, 'plain')}</p>` : budgets.map((budget) => renderBudget(budget, locale))}
+function renderGroup(
+  { name, keys, budgets, isShown }: ListedGroup,
+  { call, currency, isSent }: { call: ConsoleCall; currency: string | undefined; isSent: boolean },
+): Html {
+  const { locale, field, problem } = call;
+  const { groups: t, keys: words } = locale.texts.console;
+  const about = html`<bdi>${name}</bdi> <span class="muted">${t.keys(keys)}</span>`;
+  const value = isSent ? readBudgets(field) : budgets.map(budgetText);
+  const fields = budgetField({ id: `budgets-${name}`, label: words.budgets, value, currency }, locale);
+  return html`<li><div><strong><bdi>${name}</bdi></strong><a class="small" href="${linkTo('/admin/keys', { group: name })}">${t.keys(keys)}</a></div>
+<div class="group-budgets">${budgets.length === 0 ? html`<span class="small muted">${t.unlimited}</span>` : budgets.map((budget) => renderBudget(budget, locale))}</div>
 ${actions([
   action(
     {
       path: `/groups/${name}/budgets`,
       label: t.change,
+      about,
       words: t.changeWords,
       button: t.changeNow,
-      fields: budgetsField(call, { id: `budgets-${name}`, value }),
+      fields,
       isOpen: isSent,
     },
     locale,
+    problem,
   ),
   action(
     {
       path: `/groups/${name}/members`,
       label: isShown ? t.hide : t.show,
+      about,
       words: isShown ? t.hideWords : t.showWords,
       button: isShown ? t.hideNow : t.showNow,
       fields: html`<input type="hidden" name="see" value="${isShown ? 'no' : 'yes'}">`,
@@ -143,11 +156,12 @@ ${actions([
     {
       path: `/groups/${name}/delete`,
       label: t.delete,
+      about,
       words: keys > 0 ? t.deleteKeysWords(keys) : t.deleteWords,
       button: t.deleteNow,
       isBad: true,
     },
     locale,
   ),
-])}</div></li>`;
+])}</li>`;
 }

@@ -19,7 +19,7 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, choiceField, textField } from './parts.js';
+import { action, actions, choiceField, textField } from './forms.js';
 
 const PATH = '/admin/incidents';
 const MAX_TITLE = 200;
@@ -108,6 +108,7 @@ async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Prom
         isOpen: problem !== undefined && field('title') !== '',
       },
       locale,
+      problem,
     ),
     content: html`<section class="card" aria-label="${own.pages.incidents}">
 ${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((incident) => renderIncident(incident, services.clock.now(), locale))}</ul>`}
@@ -129,6 +130,7 @@ function renderIncident(incident: Incident, now: number, locale: Locale): Html {
     {
       path: `/incidents/${id}/close`,
       label: t.close,
+      about: html`<bdi>${title}</bdi>`,
       words: t.closeWords,
       button: t.closeNow,
       fields,
@@ -139,5 +141,5 @@ function renderIncident(incident: Incident, now: number, locale: Locale): Html {
   return html`<li><div class="stack-small"><span class="row"><strong><bdi>${title}</bdi></strong>${badge(texts.status.incidentKinds[kind], kind === 'outage' ? 'bad' : 'warn')}${state}</span>
 <span class="small muted">${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}</span>
 ${message !== null && html`<p class="small">${message}</p>`}${outcome !== null && html`<p class="small">${outcome}</p>`}
-${isOpen && actions([close])}</div></li>`;
+</div>${isOpen && actions([close])}</li>`;
 }

@@ -16,7 +16,12 @@ import {
   consoleForm,
   consolePage,
 } from './console-route.js';
-import { action, actorName, choiceField, peopleOf, textField } from './parts.js';
+import { action, choiceField, chosen, presetField, textField } from './forms.js';
+import { actorName, peopleOf } from './parts.js';
+
+const HOUR_MS = 60 * 60 * 1000;
+/** Usual lives of an invitation. */
+const HOURS = [1, 24, 72, 168];
 
 export function invitationPages(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => invitationsPage(services, call);
@@ -34,14 +39,15 @@ export function invitationPages(services: ConsoleServices): Route[] {
       form: {
         role: '`member`, `billing` or `operator`.',
         name: 'Suggested name.',
-        hours: 'Hours until it expires.',
+        hours: 'Hours until it expires, or `other`.',
+        hours_other: 'With `other`: the hours.',
         user: 'Id or address of a user whose passkeys it replaces. Empty: a new user.',
       },
       errors: ['invalid_value', 'user_not_found', 'sign_in_unavailable'],
       show,
       async run(call) {
         const { field, by } = call;
-        const [name, hours, user] = [field('name'), field('hours'), field('user')];
+        const [name, hours, user] = [field('name'), chosen(field, 'hours'), field('user')];
         const { link } = await invite(services, {
           role: choiceOf(field('role'), INVITED_ROLES) ?? 'member',
           ...(name !== '' && { name }),
@@ -96,7 +102,8 @@ ${dataTable<InvitationRecord>({
   columns: [
     {
       head: t.name,
-      cell: ({ name, id }) => html`<bdi>${name ?? t.unnamed}</bdi><br><code class="small muted">${id}</code>`,
+      cell: ({ name, id }) =>
+        html`<bdi class="entry">${name ?? t.unnamed}</bdi><code class="detail small muted">${id}</code>`,
     },
     { head: t.role, inCard: 'end', cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
     ...(rows.some(({ userId }) => userId !== null) ? [replaced] : []),
@@ -104,12 +111,13 @@ ${dataTable<InvitationRecord>({
     { head: t.expires, cell: ({ expiresAt }) => locale.minute(expiresAt) },
     {
       head: t.withdrawHead,
-      inCard: 'line',
-      cell: ({ id }) =>
+      isActions: true,
+      cell: ({ id, name, role }) =>
         action(
           {
             path: `/invitations/${id}/withdraw`,
             label: t.withdraw,
+            about: html`<bdi>${name ?? t.unnamed}</bdi> <span class="muted">${t.roles[role]}</span>`,
             words: t.withdrawWords,
             button: t.withdrawNow,
             isBad: true,
@@ -133,8 +141,25 @@ function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): H
   const t = locale.texts.console.invitations;
   const sentOf = (name: string) => (isMade ? '' : field(name));
   const roles = INVITED_ROLES.map((value) => ({ value, label: t.roles[value] }));
+  const hours = isMade ? '' : chosen(field, 'hours');
+  const span = (of: number) => locale.texts.console.span(of * HOUR_MS);
+  const presets = [
+    { value: '', label: span(INVITATION_HOURS) },
+    ...HOURS.filter((of) => of !== INVITATION_HOURS && of <= MAX_INVITATION_HOURS).map((of) => ({
+      value: String(of),
+      label: span(of),
+    })),
+  ];
+  const other = textField({
+    name: 'hours_other',
+    label: t.hours,
+    type: 'number',
+    hint: t.hoursHint(INVITATION_HOURS, MAX_INVITATION_HOURS),
+    value: presets.some(({ value }) => value === hours) ? '' : hours,
+  });
   const fields = html`<div class="form-row">${choiceField({ name: 'role', label: t.role, choices: roles, value: sentOf('role') || 'member' })}${textField({ name: 'name', label: t.name, hint: t.nameHint, maxLength: 100, value: sentOf('name') })}</div>
-<div class="form-row">${textField({ name: 'hours', label: t.hours, type: 'number', hint: t.hoursHint(INVITATION_HOURS, MAX_INVITATION_HOURS), value: sentOf('hours') })}${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('user') })}</div>`;
+${presetField({ name: 'hours', label: t.valid, value: hours, presets, other }, locale)}
+${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('user') })}`;
   return action(
     {
       path: '/invitations',
@@ -146,5 +171,6 @@ function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): H
       isOpen: problem !== undefined,
     },
     locale,
+    problem,
   );
 }

@@ -18,7 +18,17 @@ import {
 } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { maskedKey } from '../keys/index.js';
-import { badge, dataTable, filterCard, type Html, html, type Locale, linkTo, type Tone } from '../site/index.js';
+import {
+  badge,
+  copyableId,
+  dataTable,
+  filterCard,
+  type Html,
+  html,
+  type Locale,
+  linkTo,
+  type Tone,
+} from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -29,8 +39,9 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
+import { action, actions } from './forms.js';
 import { renderQueues } from './overview.js';
-import { action, actions, facts, history, ownerLink, ownersOf, section } from './parts.js';
+import { facts, history, ownerLink, ownersOf, section } from './parts.js';
 
 const PATH = '/admin/jobs';
 const ID = { id: { description: 'Id of the job.' } };
@@ -150,12 +161,12 @@ ${dataTable<ListedJob>({
     {
       head: t.jobs.job,
       cell: ({ id, kind: of }) =>
-        html`<a href="${PATH}/${encodeURIComponent(id)}">${words.jobs[of]}</a><br><code class="small muted clip" title="${id}">${id}</code>`,
+        html`<a class="row-link" href="${PATH}/${encodeURIComponent(id)}">${words.jobs[of]}</a><span class="detail small muted">${copyableId(id, t.jobs.job, locale)}</span>`,
     },
     { head: t.users.state, inCard: 'end', cell: (job) => renderState(job, locale) },
+    { head: t.users.user, inCard: 'plain', cell: (job) => ownerLink(job.owner, owners) },
     { head: t.jobs.inState, isNumber: true, cell: (job) => spanOf(inState(job, page), locale) },
-    { head: t.users.user, cell: (job) => ownerLink(job.owner, owners) },
-    { head: t.users.created, cell: ({ createdAt }) => locale.minute(createdAt) },
+    { head: t.users.created, isNumber: true, inCard: 'plain', cell: ({ createdAt }) => locale.minute(createdAt) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters, ...(page.next && { next: page.next }) })}
@@ -184,12 +195,43 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
   const { id, state, worker, attempts, crashCount, keyId, charge, queuePosition, requestId } = job;
   const failure = failureOf(job);
   const isOpen = state === 'queued' || state === 'running';
+  const path = `/jobs/${encodeURIComponent(id)}`;
+  const about = html`${words.jobs[job.kind]} · <code>${id}</code>`;
   return {
     title: `${words.jobs[job.kind]}: ${words.jobStates[state]}`,
     current: 'jobs',
+    lead: html`<a href="${PATH}">${t.pages.jobs}</a>`,
+    primary: actions([
+      job.isRetryable &&
+        action(
+          {
+            path: `${path}/retry`,
+            label: t.jobs.retry,
+            about,
+            words: t.jobs.retryWords,
+            button: t.jobs.retryNow,
+            isPrimary: true,
+          },
+          locale,
+        ),
+      isOpen &&
+        action(
+          {
+            path: `${path}/cancel`,
+            label: t.jobs.cancel,
+            about,
+            words: t.jobs.cancelWords,
+            button: t.jobs.cancelNow,
+            dismiss: t.goBack,
+            isBad: true,
+          },
+          locale,
+        ),
+    ]),
     content: html`<section class="card stack">
 ${facts([
   [t.users.state, badge(words.jobStates[state], TONES[state])],
+  [t.jobs.job, copyableId(id, t.jobs.job, locale)],
   [t.users.user, ownerLink(job.owner, owners)],
   [texts.usage.key, keyId !== null && html`<a href="/admin/keys/${keyId}"><code>${maskedKey(keyId)}</code></a>`],
   [t.users.created, minute(job.createdAt)],
@@ -210,7 +252,7 @@ ${facts([
   [
     texts.usage.list.requestId,
     requestId !== null &&
-      html`<a href="${linkTo('/admin/requests', { request_id: requestId })}"><code class="small">${requestId}</code></a>`,
+      copyableId(requestId, texts.usage.list.requestId, locale, linkTo('/admin/requests', { request_id: requestId })),
   ],
   [
     services.prices ? texts.usage.cost(services.prices.currency) : '',
@@ -218,8 +260,6 @@ ${facts([
   ],
 ])}
 ${failure && html`<div class="notice notice-warn"><strong>${texts.errors.meaningOf(failure.code)}</strong> <code>${failure.code}</code><br><span class="small" lang="en"><bdi>${failure.message}</bdi></span></div>`}
-${actions([job.isRetryable && action({ path: `/jobs/${encodeURIComponent(id)}/retry`, label: t.jobs.retry, words: t.jobs.retryWords, button: t.jobs.retryNow, isPrimary: true }, locale), isOpen && action({ path: `/jobs/${encodeURIComponent(id)}/cancel`, label: t.jobs.cancel, words: t.jobs.cancelWords, button: t.jobs.cancelNow, isBad: true }, locale)])}
-<p class="small muted"><code>${id}</code></p>
 </section>
 ${section('history', t.history.title, await history(services, audit, locale))}`,
   };

@@ -28,7 +28,6 @@ import {
 import {
   copyButton,
   dataTable,
-  dayField,
   filterCard,
   type Html,
   html,
@@ -50,18 +49,16 @@ import {
 import {
   action,
   actions,
+  BUDGETS_FORM,
+  budgetField,
   budgetText,
   choiceField,
-  facts,
-  history,
-  keyStateBadge,
-  listOf,
-  ownerLink,
-  ownersOf,
-  renderBudget,
-  section,
+  chosen,
+  lastDayField,
+  readBudgets,
   textField,
-} from './parts.js';
+} from './forms.js';
+import { facts, history, keyStateBadge, ownerLink, ownersOf, renderBudget, section } from './parts.js';
 
 const PATH = '/admin/keys';
 const ID = { id: { description: 'Id of the key: 8 characters.' } };
@@ -109,8 +106,9 @@ export function keyPages(services: ConsoleServices): Route[] {
 
 const LIMITS = {
   rpm: 'Requests a minute; empty is unlimited.',
-  expires: 'Its last day, by UTC; empty is never.',
-  budgets: 'Budgets, separated by commas.',
+  expires: 'Its last day, by UTC, or `other`; empty is never.',
+  expires_other: 'With `other`: its last day.',
+  ...BUDGETS_FORM,
   group: 'Its group.',
   ...Object.fromEntries(OPERATOR_KEY_GRANTS.map((grant) => [`grant_${grant}`, `Whether it has the grant ${grant}.`])),
 };
@@ -175,14 +173,14 @@ function hasOwnLimits({ planId, accountId }: ApiKeyRecord): boolean {
 
 /** The fields of a form, as the admin API takes them. Its checks name a field that is not accepted. */
 function limitsOf({ field }: ConsoleCall) {
-  const [rpm, expires, budgets, group] = [field('rpm'), field('expires'), field('budgets'), field('group')];
+  const [rpm, expires, group] = [field('rpm'), chosen(field, 'expires'), field('group')];
   return {
     name: field('name'),
     grants: OPERATOR_KEY_GRANTS.filter((grant) => field(`grant_${grant}`) !== '') as KeyGrant[],
     rpm: /^\d{1,7}$/.test(rpm) ? Number(rpm) : null,
     // The day itself is part of it.
     expires_at: expires === '' ? null : `${expires}T23:59:59Z`,
-    budgets: listOf(budgets),
+    budgets: readBudgets(field),
     group: group === '' ? null : group,
   };
 }
@@ -219,12 +217,13 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
         label: t.create,
         words: t.createWords,
         button: t.createNow,
-        fields: limitFields(call, names),
+        fields: limitFields(services, call, names),
         hasNoReason: true,
         isPrimary: true,
         isOpen: problem !== undefined,
       },
       locale,
+      problem,
     ),
     content: html`${filterCard(
       {
@@ -249,12 +248,20 @@ ${dataTable<ListedKey>({
     {
       head: t.name,
       cell: ({ record }) =>
-        html`<a href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a><br><code class="small muted">${maskedKey(record.id)}</code>`,
+        html`<a class="row-link" href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a><code class="detail small muted">${maskedKey(record.id)}</code>`,
     },
     { head: own.users.state, inCard: 'end', cell: ({ record }) => keyStateBadge(record, now, locale) },
-    { head: own.users.user, cell: ({ record }) => ownerLink(record.accountId, owners) },
-    { head: t.grants, cell: ({ record }) => html`<span class="small">${grantsOf(record, locale)}</span>` },
-    { head: t.lastUsed, cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)) },
+    { head: own.users.user, inCard: 'plain', cell: ({ record }) => ownerLink(record.accountId, owners) },
+    {
+      head: t.grants,
+      inCard: 'none',
+      cell: ({ record }) => html`<span class="small muted">${grantsOf(record, locale)}</span>`,
+    },
+    {
+      head: t.lastUsed,
+      isNumber: true,
+      cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)),
+    },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
@@ -262,11 +269,14 @@ ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
   };
 }
 
-const EXAMPLE_DAY = '2030-12-31';
-
 /** Fields of the limits, as they are, or as they were sent. */
-function limitFields({ locale, field, fields, problem }: ConsoleCall, groups: readonly string[], key?: WholeKey): Html {
-  const t = locale.texts.console.keys;
+function limitFields(
+  { clock, prices }: ConsoleServices,
+  { locale, field, fields, problem }: ConsoleCall,
+  groups: readonly string[],
+  key?: WholeKey,
+): Html {
+  const { keys: t, users } = locale.texts.console;
   const record = key?.record;
   const isSent = problem !== undefined && fields.includes('rpm');
   const fieldOf = (name: string, stored: string) => (isSent ? field(name) : stored);
@@ -277,8 +287,9 @@ function limitFields({ locale, field, fields, problem }: ConsoleCall, groups: re
   const budgets = (key?.budgets ?? []).filter(({ scope }) => scope === 'key').map(budgetText);
   return html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 100, value: fieldOf('name', record?.name ?? '') })}${textField({ name: 'group', id: 'key-group', label: t.group, maxLength: 64, suggestions: groups, value: fieldOf('group', record?.groupName ?? '') })}</div>
 ${hasLimits && html`<fieldset class="field"><legend>${t.grants}</legend><div class="checks">${OPERATOR_KEY_GRANTS.map((grant) => html`<label class="check"><input type="checkbox" name="grant_${grant}" value="on"${granted(grant) && html` checked`}> <span>${t.grantNames[grant]}</span></label>`)}</div></fieldset>`}
-<div class="form-row">${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}${dayField(t.expires, { id: 'expires', name: 'expires', value: fieldOf('expires', expires), example: EXAMPLE_DAY, describedBy: 'expires-hint' }, locale, html`<span class="hint" id="expires-hint">${t.expiresHint}</span>`)}</div>
-${textField({ name: 'budgets', label: t.budgets, hint: t.budgetsHint, placeholder: '50 USD/month, 2M tokens/day', value: fieldOf('budgets', budgets.join(', ')) })}`;
+${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}
+${lastDayField({ name: 'expires', label: t.expires, value: isSent ? chosen(field, 'expires') : expires, never: users.never, now: clock.now() }, locale)}
+${budgetField({ id: 'key-budget', label: t.budgets, value: isSent ? readBudgets(field) : budgets, currency: prices?.currency }, locale)}`;
 }
 
 async function keyPage(
@@ -300,9 +311,12 @@ async function keyPage(
     ...whole.budgets.map((budget) => ({ title: own.budgets.scopes[budget.scope as 'key'], budget })),
   ];
   const spent = spentOf(today, currency, locale);
+  const names = groups.map(({ name }) => name);
   return {
     title: record.name,
     current: 'keys',
+    lead: html`<a href="${PATH}">${own.pages.keys}</a>`,
+    primary: renderActions(services, whole, call, names),
     content: html`${shown && renderNewKey(shown.key, locale)}
 <section class="card stack">
 ${facts([
@@ -326,12 +340,6 @@ ${facts([
   [own.users.created, day(record.createdAt)],
   [t.lastUsed, record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)],
 ])}
-${renderActions(
-  whole,
-  call,
-  groups.map(({ name }) => name),
-  now,
-)}
 <p class="row small"><a href="${linkTo('/admin/requests', { key: record.id })}">${t.requests}</a></p>
 </section>
 ${section(
@@ -354,13 +362,19 @@ function renderNewKey(key: string, locale: Locale): Html {
 <div class="row new-key-row"><code id="new-key-text">${key}</code>${copyButton('new-key-text', t.newTitle, locale)}</div></section>`;
 }
 
-function renderActions(whole: WholeKey, call: ConsoleCall, groups: readonly string[], now: number): Html | false {
+function renderActions(
+  services: ConsoleServices,
+  whole: WholeKey,
+  call: ConsoleCall,
+  groups: readonly string[],
+): Html | false {
   const { locale, fields, problem } = call;
   const { record } = whole;
   const t = locale.texts.console.keys;
   if (record.revokedAt !== null) return false;
   const path = `/keys/${record.id}`;
-  const state = keyState(record, now);
+  const state = keyState(record, services.clock.now());
+  const about = html`<bdi>${record.name}</bdi> <code class="muted">${maskedKey(record.id)}</code>`;
   const hours = choiceField({
     name: 'hours',
     label: t.overlap,
@@ -384,23 +398,26 @@ function renderActions(whole: WholeKey, call: ConsoleCall, groups: readonly stri
       {
         path: `${path}/change`,
         label: t.change,
+        about,
         words: hasOwnLimits(record) ? t.changeWords : t.changePlanWords,
         button: t.changeNow,
-        fields: limitFields(call, groups, whole),
+        fields: limitFields(services, call, groups, whole),
         isOpen: isWrong,
       },
       locale,
+      problem,
     ),
     isValidState(state) &&
       state === 'active' &&
       action(
-        { path: `${path}/rotate`, label: t.rotate, words: t.rotateWords, button: t.rotateNow, fields: hours },
+        { path: `${path}/rotate`, label: t.rotate, about, words: t.rotateWords, button: t.rotateNow, fields: hours },
         locale,
       ),
     action(
       {
         path: `${path}/revoke`,
         label: t.revoke,
+        about,
         words: t.revokeWords,
         button: t.revokeNow,
         fields: jobs,

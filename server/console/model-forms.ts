@@ -5,7 +5,7 @@
 import { type AddedServer, SERVER_FORMATS } from '../model-changes/index.js';
 import { type Html, html } from '../site/index.js';
 import type { ConsoleCall } from './console-route.js';
-import { choiceField, textField } from './parts.js';
+import { choiceField, textField } from './forms.js';
 
 export const SERVER_FORM = {
   format: 'Format of the server.',

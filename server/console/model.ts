@@ -1,6 +1,6 @@
 /*
- * The page of one model in the console, and the forms that change it: off and on, the weights of its servers, its prices,
- * and for a model that was added here its server, its key and its removal. Each form says what it will do and how it is
+ * The page of one model in the console, and the forms that test and change it: off and on, the weights of its servers, its
+ * prices, and for a model that was added here its server, its key and its removal. Each form says what it will do and how it is
  * taken back; the rules are those of the admin API. The form of prices has the usual fields, and leaves the others of the
  * model as they are.
  */
@@ -13,16 +13,19 @@ import {
   changesOf,
   findModel,
   latenciesOf,
+  type ModelTest,
   removeModel,
+  testServedModel,
   watchModels,
   weighable,
 } from '../admin/index.js';
 import type { Route } from '../http/index.js';
-import { badge, type Html, html, linkTo } from '../site/index.js';
+import { badge, dataTable, type Html, html, type Locale, linkTo, type PriceLine } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
+import { action, actions, textField } from './forms.js';
 import { readServer, SERVER_FORM, serverFields } from './model-forms.js';
-import { HEALTH, pricesOf, renderLatency, renderPrices, renderServers } from './models.js';
-import { action, actions, facts, history, section, textField } from './parts.js';
+import { HEALTH, pricesOf, renderLatency } from './models.js';
+import { facts, history, section } from './parts.js';
 
 const PARAMS = { id: { description: 'Id of the model.' } };
 const HISTORY = 20;
@@ -45,6 +48,15 @@ export function modelPage(services: ConsoleServices): Route[] {
       description: 'Page of a model: servers, weights, prices, history, and forms that change it.',
       errors: ['invalid_value'],
       show,
+    }),
+    form('test', {
+      summary: 'Test a model in the console',
+      description: 'Asks the upstreams of a model, sends it one short request, and shows what came.',
+      form: {},
+      async run(call) {
+        const { id } = findModel(services, call.param('id'));
+        return renderModel(services, call, await testServedModel(services, id));
+      },
     }),
     form('switch', {
       summary: 'Switch a model in the console',
@@ -147,7 +159,12 @@ function readPrices({ field, fields }: ConsoleCall, before: ModelPrices): ModelP
   return stated.length === 0 ? null : (Object.fromEntries(stated) as ModelPrices);
 }
 
-async function renderModel(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+/** @param tested What a test has just found. */
+async function renderModel(
+  services: ConsoleServices,
+  call: ConsoleCall,
+  tested?: readonly ModelTest[],
+): Promise<ConsolePage> {
   const { locale, param } = call;
   const { console: own } = locale.texts;
   const t = own.model;
@@ -163,140 +180,215 @@ async function renderModel(services: ConsoleServices, call: ConsoleCall): Promis
   ]);
   const prices = pricesOf(services).get(id) ?? [];
   const made = changed ? changesOf(changed) : [];
+  const forms = modelActions(services, call, watched);
   return {
     title: id,
     current: 'models',
     lead: html`<a href="/admin/models">${t.all}</a>`,
-    content: html`<section class="card stack">
+    primary: actions(forms.whole),
+    content: html`${tested && renderTest(id, tested)}<section class="card stack">
 ${facts([
   [
     own.models.health,
     html`${badge(own.models.healths[health], HEALTH[health])}${made.map((what) => html` ${badge(t.changed[what], 'plain')}`)}`,
   ],
+  [own.models.provider, model.provider !== id && html`<code class="small">${model.provider}</code>`],
   [t.names, names.length > 0 && html`<bdi class="mono small">${names.join(', ')}</bdi>`],
-  [own.models.provider, html`<code class="small">${model.provider}</code>`],
-  [own.models.servers, renderServers(watched, locale)],
   [t.context, model.context_length !== null && t.tokens(locale.count(model.context_length))],
-  [own.models.latency, renderLatency(latencies.get(id), locale)],
-  [own.models.prices, renderPrices(prices, locale)],
+  [own.models.latency, latencies.has(id) && renderLatency(latencies.get(id), locale)],
 ])}
-<p class="row small"><a href="${linkTo('/admin/requests', { model: id })}">${own.pages.requests}</a></p>
+<p class="row small"><a href="${linkTo('/admin/requests', { model: id })}">${own.pages.requests}</a><a href="${linkTo('/admin/requests', { model: id, outcome: 'failed' })}">${t.failed}</a></p>
 </section>
-${section('change', t.change, html`<p class="small muted">${t.changeWords}</p>${renderActions(services, call, watched)}`)}
+<div class="halves">${section('servers', own.models.servers, renderServers(watched, locale), actions(forms.servers))}
+${section('prices', own.models.prices, html`${renderPrices(prices, locale)}${services.livePrices === undefined && html`<p class="small muted">${t.noCurrency}</p>`}`, actions(forms.prices))}</div>
+<p class="small muted">${t.changeWords}</p>
 ${section('history', own.history.title, await history(services, audit, locale))}`,
   };
 }
 
+function renderTest(id: string, results: readonly ModelTest[]): Html {
+  const tone = results.every(({ ok }) => ok) ? 'good' : 'warn';
+  return html`<div class="notice notice-${tone}" role="status" tabindex="-1" autofocus><strong><bdi>${id}</bdi></strong>
+<ul class="stack-small" lang="en">${results.map(({ detail, advice }) => html`<li class="small"><bdi>${detail}</bdi>${advice !== undefined && html` <bdi>${advice}</bdi>`}</li>`)}</ul></div>`;
+}
+
+/** Addresses of a text model; of other models the names of its upstreams alone are known. */
+function renderServers({ model, upstreams }: Watched, locale: Locale): Html {
+  const { models: t, model: own, users } = locale.texts.console;
+  const known = model.upstreams.length > 0 ? model.upstreams : upstreams.map(({ name }) => ({ url: name, model: '' }));
+  const rows = known.map((server, index) => ({
+    ...server,
+    weight: 'weight' in server ? server.weight : undefined,
+    seen: upstreams.length === known.length ? upstreams[index] : undefined,
+  }));
+  return dataTable({
+    label: t.servers,
+    isStacked: true,
+    rows,
+    empty: { title: own.noServers, words: own.noServersWords },
+    columns: [
+      {
+        head: own.url,
+        cell: ({ url, model: name }) =>
+          html`<bdi class="mono small">${url}</bdi>${name !== '' && name !== model.id && html`<bdi class="detail small mono muted">${name}</bdi>`}`,
+      },
+      {
+        head: users.state,
+        inCard: 'end',
+        cell: ({ seen }) =>
+          seen && badge(seen.isCoolingDown ? t.cooling : t.healths.ok, seen.isCoolingDown ? 'bad' : 'good'),
+      },
+      {
+        head: own.weight,
+        isNumber: true,
+        cell: ({ weight }) => (rows.length > 1 ? locale.count(weight ?? 1) : '–'),
+      },
+      {
+        head: t.traffic,
+        isNumber: true,
+        inCard: 'plain',
+        cell: ({ seen }) => seen && t.tries(seen.tries, seen.failures),
+      },
+    ],
+  });
+}
+
+function renderPrices(prices: readonly PriceLine[], locale: Locale): Html {
+  const { models: t, console: own } = locale.texts;
+  return dataTable<PriceLine>({
+    label: own.models.prices,
+    rows: prices,
+    empty: { title: own.models.noPrice, words: own.model.noPriceWords },
+    columns: [
+      { head: own.model.priceFor, cell: ({ unit }) => t.units[unit] },
+      {
+        head: own.models.prices,
+        isNumber: true,
+        cell: ({ amount, currency, isHighest }) => {
+          const price = locale.smallMoney(amount, currency);
+          return isHighest ? t.upTo(price) : price;
+        },
+      },
+    ],
+  });
+}
+
 type Watched = ReturnType<typeof watchModels>[number];
 
-function renderActions(services: ConsoleServices, call: ConsoleCall, { model, changed }: Watched): Html {
+/** What can be done with the whole model, with its servers, and with its prices. */
+function modelActions(services: ConsoleServices, call: ConsoleCall, { model, changed }: Watched) {
   const { locale, problem, fields } = call;
-  const t = locale.texts.console.model;
+  const { model: t, models } = locale.texts.console;
   const at = pathOf(model.id);
+  const about = html`<bdi class="mono">${model.id}</bdi>`;
   const isOff = changed?.isClosed === true;
   const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
   const wasSent = (start: string) => problem !== undefined && fields.some((name) => name.startsWith(start));
   const upstreams = weighable(services, model.id);
   const sentWeight = (name: string) => (wasSent('weight_') ? call.field(`weight_${name}`) : undefined);
   const prices = services.livePrices?.ofModel(model.id);
-  return html`${actions([
-    action(
-      isOff
-        ? {
-            path: `${at}/switch`,
-            label: t.switchOn,
-            words: t.switchOnWords,
-            button: t.switchOnNow,
-            fields: hidden('on', 'yes'),
-            isPrimary: true,
-          }
-        : {
-            path: `${at}/switch`,
-            label: t.switchOff,
-            words: t.switchOffWords,
-            button: t.switchOffNow,
-            fields: hidden('on', 'no'),
-            isBad: true,
-          },
-      locale,
-    ),
+  const make = (view: Omit<Parameters<typeof action>[0], 'about'>) => action({ ...view, about }, locale, problem);
+  const whole = [
+    !isOff &&
+      make({
+        path: `${at}/test`,
+        label: models.test,
+        words: models.testWords,
+        button: models.testNow,
+        hasNoReason: true,
+        isPrimary: true,
+      }),
+    isOff
+      ? make({
+          path: `${at}/switch`,
+          label: t.switchOn,
+          words: t.switchOnWords,
+          button: t.switchOnNow,
+          fields: hidden('on', 'yes'),
+          isPrimary: true,
+        })
+      : make({
+          path: `${at}/switch`,
+          label: t.switchOff,
+          words: t.switchOffWords,
+          button: t.switchOffNow,
+          fields: hidden('on', 'no'),
+          isBad: true,
+        }),
+    changed?.added !== undefined &&
+      make({ path: `${at}/remove`, label: t.remove, words: t.removeWords, button: t.removeNow, isBad: true }),
+  ];
+  const servers = [
     upstreams.length > 0 &&
-      action(
-        {
-          path: `${at}/weights`,
-          label: t.weigh,
-          words: t.weighWords,
-          button: t.weighNow,
-          isOpen: wasSent('weight_'),
-          fields: html`<div class="form-row">${upstreams.map(({ name, weight, url }) => textField({ name: `weight_${name}`, label: name, hint: url, isRequired: true, maxLength: 12, value: sentWeight(name) ?? String(weight ?? 1) }))}</div>`,
-        },
-        locale,
-      ),
+      make({
+        path: `${at}/weights`,
+        label: t.weigh,
+        words: t.weighWords,
+        button: t.weighNow,
+        isOpen: wasSent('weight_'),
+        fields: html`<div class="form-row">${upstreams.map(({ name, weight, url }) => textField({ name: `weight_${name}`, label: name, hint: url, isRequired: true, maxLength: 12, type: 'decimal', value: sentWeight(name) ?? String(weight ?? 1) }))}</div>`,
+      }),
     changed?.weights !== undefined &&
-      action(
-        {
-          path: `${at}/weights`,
-          id: 'unweigh',
-          label: t.unweigh,
-          words: t.unweighWords,
-          button: t.unweighNow,
-          fields: hidden('configured', 'yes'),
-        },
-        locale,
-      ),
-    services.livePrices !== undefined &&
-      action(
-        {
-          path: `${at}/prices`,
-          label: t.price,
-          words: t.priceWords(services.livePrices.currency),
-          button: t.priceNow,
-          isOpen: wasSent('price_'),
-          fields: html`<div class="form-row">${fieldsOf(model.kind).map((name) => priceField(name, call, prices, wasSent('price_')))}</div>
+      make({
+        path: `${at}/weights`,
+        id: 'unweigh',
+        label: t.unweigh,
+        words: t.unweighWords,
+        button: t.unweighNow,
+        fields: hidden('configured', 'yes'),
+      }),
+    changed?.added !== undefined &&
+      make({
+        path: `${at}/server`,
+        label: t.replace,
+        words: t.replaceWords,
+        button: t.replaceNow,
+        isOpen: wasSent('url'),
+        fields: serverFields(call, changed.added, wasSent('url')),
+      }),
+  ];
+  const currency = services.livePrices?.currency;
+  const priced = [
+    currency !== undefined &&
+      make({
+        path: `${at}/prices`,
+        label: t.price,
+        words: t.priceWords(currency),
+        button: t.priceNow,
+        isOpen: wasSent('price_'),
+        fields: html`<div class="form-row">${fieldsOf(model.kind).map((name) => priceField(name, call, { prices, currency, isSent: wasSent('price_') }))}</div>
 ${wasSent('price_') && html`<label class="check"><input type="checkbox" name="accept" value="yes"> <span>${t.accept}</span></label>`}`,
-        },
-        locale,
-      ),
+      }),
     changed?.prices !== undefined &&
-      action(
-        {
-          path: `${at}/prices`,
-          id: 'unprice',
-          label: t.unprice,
-          words: t.unpriceWords,
-          button: t.unpriceNow,
-          fields: hidden('configured', 'yes'),
-        },
-        locale,
-      ),
-    changed?.added !== undefined &&
-      action(
-        {
-          path: `${at}/server`,
-          label: t.replace,
-          words: t.replaceWords,
-          button: t.replaceNow,
-          isOpen: wasSent('url'),
-          fields: serverFields(call, changed.added, wasSent('url')),
-        },
-        locale,
-      ),
-    changed?.added !== undefined &&
-      action({ path: `${at}/remove`, label: t.remove, words: t.removeWords, button: t.removeNow, isBad: true }, locale),
-  ])}
-${services.livePrices === undefined && html`<p class="small muted">${t.noCurrency}</p>`}`;
+      make({
+        path: `${at}/prices`,
+        id: 'unprice',
+        label: t.unprice,
+        words: t.unpriceWords,
+        button: t.unpriceNow,
+        fields: hidden('configured', 'yes'),
+      }),
+  ];
+  return { whole, servers, prices: priced };
 }
 
 function priceField(
   name: PriceField,
   { locale, field }: ConsoleCall,
-  prices: ModelPrices | undefined,
-  isSent: boolean,
+  { prices, currency, isSent }: { prices: ModelPrices | undefined; currency: string; isSent: boolean },
 ): Html {
   const t = locale.texts.console.model;
   const stated = name === 'image' ? prices?.images?.find(isOfAny)?.price : prices?.[name];
   const value = isSent ? field(`price_${name}`) : stated === undefined ? '' : decimal(stated);
-  return textField({ name: `price_${name}`, label: t.priceFields[name], value, maxLength: 20, placeholder: '1.25' });
+  return textField({
+    name: `price_${name}`,
+    label: t.priceFields[name],
+    value,
+    maxLength: 20,
+    type: 'decimal',
+    unit: currency,
+    placeholder: '1.25',
+  });
 }
 
 /** Without an exponent, which no field accepts. */

@@ -1,39 +1,44 @@
 /*
- * Models and plugins in the console: which provider serves a model, where its servers are, whether they answer or cool
- * down after failures, and what it costs. It describes the process that answers; what it shows is set in the plugins file
- * and the prices file, which the page names. A model can be tested: what its servers say, and how long a short answer
- * takes. Addresses are shown, keys never.
+ * Models and plugins in the console: by kind, those that do not work first, each with its state and in a line what is
+ * known of its provider, times, failures, weights and price. It describes the process that answers; what it shows is set in
+ * the plugins file and the prices file, which the page names, and on the page of each model. Keys are never shown.
  */
 
-import {
-  addModel,
-  latenciesOf,
-  type ModelTest,
-  testServedModel,
-  type WatchedModel,
-  watchModels,
-} from '../admin/index.js';
+import { addModel, latenciesOf, type WatchedModel, watchModels } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
   badge,
   dataTable,
-  filterCard,
+  emptyState,
   type Html,
+  type HtmlValue,
   html,
   type Locale,
+  linkRow,
+  linkTo,
   loadModels,
   type PriceLine,
   type Tone,
 } from '../site/index.js';
 import type { ModelLatency } from '../usage/index.js';
-import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
+import {
+  type ConsoleCall,
+  type ConsolePage,
+  type ConsoleServices,
+  choiceOf,
+  consoleForm,
+  consolePage,
+} from './console-route.js';
+import { action, textField } from './forms.js';
 import { NEW_MODEL_FORM, readServer, serverFields } from './model-forms.js';
-import { action, actions, choiceField, section, textField } from './parts.js';
+import { section } from './parts.js';
 
 const PATH = '/admin/models';
+/** Models of a kind that are shown before one asks for all. */
+const ROWS = 24;
 /** A page stays below 80 kB. */
-const ROWS = 50;
+const MOST = 120;
 export const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = {
   ok: 'good',
   degraded: 'warn',
@@ -49,8 +54,8 @@ export function modelPages(services: ConsoleServices): Route[] {
     consolePage(services, {
       path: '/models',
       summary: 'Models in the console',
-      description: 'Page of models and plugins: providers, servers, health, failures and prices.',
-      query: { q: 'Part of a name of a model, a provider or a server.' },
+      description: 'Page of models and plugins: models by kind with their health, failures, times and prices.',
+      query: { q: 'Part of a name of a model, a provider or a server.', kind: 'Of the models, or `failing`.' },
       show,
     }),
     consoleForm(services, {
@@ -66,84 +71,112 @@ export function modelPages(services: ConsoleServices): Route[] {
         return `/models/${encodeURIComponent(id)}?done=model_added`;
       },
     }),
-    consoleForm(services, {
-      path: '/models/test',
-      summary: 'Test a model in the console',
-      description: 'Asks the upstreams of a model, sends it one short request, and shows what came.',
-      form: { model: 'Id of the model.' },
-      errors: ['invalid_value'],
-      show,
-      async run(call) {
-        const model = call.field('model');
-        return modelsPage(services, call, { model, results: await testServedModel(services, model) });
-      },
-    }),
   ];
 }
 
-/** A model that was just tested. */
-interface Tested {
-  model: string;
-  results: readonly ModelTest[];
-}
+const isFailing = ({ health }: WatchedModel) => health === 'degraded' || health === 'down';
+const FAILING = 'failing';
 
-async function modelsPage(services: ConsoleServices, call: ConsoleCall, tested?: Tested): Promise<ConsolePage> {
+async function modelsPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
   const { locale, query } = call;
-  const { console: own } = locale.texts;
+  const { console: own, models: words, usage } = locale.texts;
   const t = own.models;
   const search = query('q')?.toLowerCase();
   const all = watchModels(services).filter(({ aliasOf }) => aliasOf === undefined);
   const found = search === undefined ? all : all.filter((one) => wordsOf(one).includes(search));
-  const prices = pricesOf(services);
-  const latencies = await latenciesOf(services);
+  const kinds = [...new Set(found.map(({ model }) => model.kind))];
+  const nameOf = (kind: string) => words.kinds[kind as 'text'] ?? kind;
+  const wanted = choiceOf(query('kind'), [FAILING, ...kinds]);
+  const failing = found.filter(isFailing);
+  const tab = (kind: string | undefined, label: string, of: readonly WatchedModel[]) => ({
+    label,
+    count: locale.count(of.length),
+    href: linkTo(PATH, { kind, q: query('q') }),
+    isCurrent: wanted === kind,
+  });
+  const ofKind = (kind: string) => found.filter(({ model }) => model.kind === kind);
+  const facts = { prices: pricesOf(services), latencies: await latenciesOf(services) };
   // Those that do not work first.
-  const rows = [
-    ...found.filter(({ health }) => health === 'degraded' || health === 'down'),
-    ...found.filter(({ health }) => health === 'ok'),
-    ...found.filter(({ health }) => health === 'off'),
-  ];
+  const groups = [
+    { id: FAILING, title: t.failing, rows: failing },
+    ...kinds.map((kind) => ({ id: kind, title: nameOf(kind), rows: ofKind(kind).filter((one) => !isFailing(one)) })),
+  ].filter(({ id, rows }) => rows.length > 0 && (wanted === undefined || wanted === id));
   return {
     title: own.pages.models,
     current: 'models',
     lead: t.lead,
     primary: renderAdd(call),
-    content: html`${renderTest(call, all, tested)}
-${filterCard(
-  {
-    path: PATH,
-    label: own.pages.models,
-    reset: search === undefined ? undefined : PATH,
-    fields: [{ kind: 'text', name: 'q', label: t.search, value: query('q'), placeholder: 'm-5.5' }],
-  },
-  locale,
-)}
-<section class="card stack">
-${dataTable<WatchedModel>({
-  label: own.pages.models,
-  isStacked: true,
-  rows: rows.slice(0, ROWS),
-  empty: { title: t.none, words: t.noneWords },
-  columns: [
-    {
-      head: t.model,
-      cell: ({ model }) =>
-        html`<a href="/admin/models/${encodeURIComponent(model.id)}"><bdi class="mono small">${model.id}</bdi></a>${model.mock && html` ${badge(locale.texts.models.mock, 'warn')}`}<br><span class="small muted">${locale.texts.models.kinds[model.kind as 'text'] ?? model.kind}</span>`,
-    },
-    { head: t.health, inCard: 'end', cell: ({ health }) => badge(t.healths[health], HEALTH[health]) },
-    {
-      head: t.provider,
-      cell: ({ model }) => (model.provider === model.id ? '–' : html`<code class="small">${model.provider}</code>`),
-    },
-    { head: t.servers, cell: (one) => renderServers(one, locale) },
-    { head: t.latency, cell: ({ model }) => renderLatency(latencies.get(model.id), locale) },
-    { head: t.prices, cell: ({ model }) => renderPrices(prices.get(model.id) ?? [], locale) },
-  ],
-})}
-${rows.length > ROWS && html`<p class="small muted">${t.more(rows.length - ROWS)}</p>`}
+    content: html`<section class="card filter-card" aria-label="${locale.texts.words.filters}">
+<div class="row row-apart">${linkRow(words.kind, [
+      tab(undefined, usage.all, found),
+      ...(failing.length > 0 ? [tab(FAILING, t.failing, failing)] : []),
+      ...kinds.map((kind) => tab(kind, nameOf(kind), ofKind(kind))),
+    ])}<form class="find" method="get" action="${PATH}" role="search">${wanted !== undefined && html`<input type="hidden" name="kind" value="${wanted}">`}<label class="visually-hidden" for="find">${t.search}</label><input class="input" id="find" name="q" type="search" value="${query('q')}" maxlength="200" placeholder="${t.searchFor}"><button class="button button-quiet">${words.find}</button></form></div>
 </section>
+${groups.length === 0 && html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`}${groups.map(({ id, title, rows }) => renderGroup({ id, title, rows, facts, isWhole: wanted !== undefined }, call))}
 ${section('plugins', t.plugins, renderPlugins(groupEntries(services.gateway.plugins()), locale))}
 <p class="small muted">${t.whereSet}</p>`,
   };
+}
+
+interface GroupView {
+  id: string;
+  title: string;
+  rows: readonly WatchedModel[];
+  facts: { prices: ReturnType<typeof pricesOf>; latencies: ReadonlyMap<string, ModelLatency> };
+  /** Whether the page has this one alone. */
+  isWhole: boolean;
+}
+
+/** Models beside each other: name and state, and in a line what is known of each. */
+function renderGroup({ id, title, rows, facts, isWhole }: GroupView, { locale, query }: ConsoleCall): Html {
+  const t = locale.texts.console.models;
+  const shown = rows.slice(0, isWhole ? MOST : ROWS);
+  const more = rows.length - shown.length;
+  const all = linkTo(PATH, { kind: id, q: query('q') });
+  return section(
+    `kind-${id}`,
+    title,
+    html`<ul class="model-list">${shown.map((one) => {
+      const { model, health } = one;
+      const known = summaryOf(one, facts, locale);
+      return html`<li><div><a href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>${model.mock && html` ${badge(locale.texts.models.mock, 'plain')}`}<span class="state state-${HEALTH[health]}">${t.healths[health]}</span></div>
+<p class="small muted">${known.length === 0 ? t.quiet : known.map((part, index) => html`${index > 0 && ' · '}<span>${part}</span>`)}</p></li>`;
+    })}</ul>${more > 0 && (isWhole ? html`<p class="small muted">${t.more(more)}</p>` : html`<p class="small"><a href="${all}">${t.showMore(more)}</a></p>`)}`,
+    html`<span class="small muted figures">${locale.count(rows.length)}</span>`,
+  );
+}
+
+/** Provider, time and failures of the last hour, servers with weights, and price; what is not known is left out. */
+function summaryOf(
+  { model, upstreams }: WatchedModel,
+  { prices, latencies }: GroupView['facts'],
+  locale: Locale,
+): HtmlValue[] {
+  const { models: t, model: own } = locale.texts.console;
+  const latency = latencies.get(model.id);
+  const tries = upstreams.reduce((sum, one) => sum + one.tries, 0);
+  const failures = upstreams.reduce((sum, one) => sum + one.failures, 0);
+  const weights = model.upstreams.map(({ weight }) => weight ?? 1);
+  const lines = prices.get(model.id) ?? [];
+  return [
+    model.provider !== model.id && model.provider,
+    upstreams.some(({ isCoolingDown }) => isCoolingDown) && t.cooling,
+    latency && t.typical(duration(latency.total.p50, locale)),
+    latency && t.answers(latency.answers),
+    tries > 0 && failures > 0 && t.failures(failures, tries),
+    weights.length > 1 && `${t.serverCount(weights.length)}, ${own.weight} ${weights.map(locale.count).join(':')}`,
+    lines.length > 0 && shortPrice(lines, locale),
+  ].filter((part) => part !== undefined && part !== false);
+}
+
+/** In and out in one figure, since both are for as many tokens. */
+function shortPrice(lines: readonly PriceLine[], { texts: { models: t, console: own }, smallMoney }: Locale): string {
+  const of = (unit: PriceLine['unit']) => lines.find((line) => line.unit === unit);
+  const write = ({ amount, currency }: PriceLine) => smallMoney(amount, currency);
+  const [input, output, first] = [of('input'), of('output'), lines[0]];
+  if (input && output) return own.models.inOut(write(input), write(output));
+  return first === undefined ? '' : t.unit(write(first), t.units[first.unit]);
 }
 
 /** Prices of all models, as people know them. */
@@ -175,26 +208,8 @@ function renderAdd(call: ConsoleCall): Html {
       isOpen: isSent,
     },
     locale,
+    problem,
   );
-}
-
-function renderTest({ locale, field }: ConsoleCall, all: readonly WatchedModel[], tested: Tested | undefined): Html {
-  const t = locale.texts.console.models;
-  const names = all.map(({ model }) => ({ value: model.id, label: model.id }));
-  const results =
-    tested &&
-    html`<div class="notice ${tested.results.every(({ ok }) => ok) ? 'notice-good' : 'notice-warn'}" role="status" tabindex="-1" autofocus><strong><bdi>${tested.model}</bdi></strong>
-<ul class="stack-small" lang="en">${tested.results.map(({ detail, advice }) => html`<li class="small"><bdi>${detail}</bdi>${advice !== undefined && html` <bdi>${advice}</bdi>`}</li>`)}</ul></div>`;
-  const fields = choiceField({ name: 'model', label: t.model, choices: names, value: field('model') });
-  const test = {
-    path: '/models/test',
-    label: t.test,
-    words: t.testWords,
-    button: t.testNow,
-    fields,
-    hasNoReason: true,
-  };
-  return html`<section class="card stack">${results}${names.length > 0 && actions([action(test, locale)])}</section>`;
 }
 
 function wordsOf({ model, upstreams }: WatchedModel): string {
@@ -202,34 +217,18 @@ function wordsOf({ model, upstreams }: WatchedModel): string {
   return [model.id, model.provider, ...servers, ...upstreams.map(({ name }) => name)].join(' ').toLowerCase();
 }
 
-export function renderServers({ model, upstreams }: WatchedModel, locale: Locale): Html | string {
-  if (model.upstreams.length === 0 && upstreams.length === 0) return '–';
-  const t = locale.texts.console.models;
-  return html`<ul class="stack-small small">${model.upstreams.map(({ url, model: name, weight }) => html`<li><bdi class="mono">${url}</bdi>${name !== model.id && html` <bdi class="mono muted">${name}</bdi>`}${weight !== undefined && model.upstreams.length > 1 && html` <span class="muted">${locale.texts.console.model.weight}\u00a0${locale.count(weight)}</span>`}</li>`)}${upstreams.map(
-    ({ name, isCoolingDown, tries, failures }) =>
-      html`<li>${upstreams.length > 1 && html`<code>${name}</code> `}${isCoolingDown && html`${badge(t.cooling, 'bad')} `}<span class="muted">${t.tries(tries, failures)}</span></li>`,
-  )}</ul>`;
-}
-
 export function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html | string {
   const t = locale.texts.console.models;
   if (!latency) return '–';
   const { answers, total, first } = latency;
-  const seconds = (ms: number) => `${locale.count(Number((ms / 1_000).toPrecision(2)))} s`;
   const line = (name: string, { p50, p95 }: typeof total) =>
-    html`<li>${name} ${t.percentiles(seconds(p50), seconds(p95))}</li>`;
+    html`<li>${name} ${t.percentiles(duration(p50, locale), duration(p95, locale))}</li>`;
   return html`<ul class="small">${first && line(t.firstToken, first)}${line(t.whole, total)}<li class="muted">${t.answers(answers)}</li></ul>`;
 }
 
-export function renderPrices(
-  prices: readonly PriceLine[],
-  { texts: { models: t }, smallMoney }: Locale,
-): Html | string {
-  if (prices.length === 0) return '–';
-  return html`<ul class="small">${prices.map(({ unit, amount, currency, isHighest }) => {
-    const price = smallMoney(amount, currency);
-    return html`<li>${t.unit(isHighest ? t.upTo(price) : price, t.units[unit])}</li>`;
-  })}</ul>`;
+function duration(ms: number, { texts, count }: Locale): string {
+  const t = texts.usage.list;
+  return ms < 1_000 ? t.milliseconds(count(Math.round(ms))) : t.seconds(count(Number((ms / 1_000).toPrecision(2))));
 }
 
 const STATES: Readonly<Record<string, Tone>> = { ready: 'good', failed: 'bad', loading: 'warn' };
@@ -243,13 +242,13 @@ function renderPlugins(groups: readonly Plugin[], locale: Locale): Html {
   return html`${dataTable<Plugin>({
     label: t.plugins,
     isStacked: true,
-    rows: rows.slice(0, ROWS),
+    rows: rows.slice(0, MOST),
     empty: { title: t.noPlugins, words: '' },
     columns: [
       {
         head: t.entry,
         cell: ({ id, entries }) =>
-          html`<code class="small">${id}</code>${entries.length > 1 && html`<br><span class="small muted">${entries.join(', ')}</span>`}`,
+          html`<code class="entry">${id}</code>${entries.length > 1 && html`<span class="detail small muted">${entries.join(', ')}</span>`}`,
       },
       {
         head: locale.texts.console.users.state,

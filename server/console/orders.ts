@@ -18,7 +18,8 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, facts, history, ownerLink, ownersOf, section } from './parts.js';
+import { action, actions } from './forms.js';
+import { facts, history, ownerLink, ownersOf, section } from './parts.js';
 
 const PATH = '/admin/orders';
 const CODE = { code: { description: 'Code of the order.' } };
@@ -113,16 +114,24 @@ ${dataTable<OrderRecord>({
   rows: items,
   empty: { title: t.none, words: isFiltered ? t.noneFound : t.noneYet },
   columns: [
-    { head: texts.orders.code, cell: ({ code }) => html`<a href="${PATH}/${code}"><code>${code}</code></a>` },
+    {
+      head: texts.orders.code,
+      cell: ({ code }) => html`<a class="row-link" href="${PATH}/${code}"><code>${code}</code></a>`,
+    },
     { head: t.state, inCard: 'end', cell: (order) => orderBadge(order.state, locale) },
-    { head: t.user, cell: (order) => ownerLink(order.accountId, owners, !isBilling) },
+    { head: t.user, inCard: 'plain', cell: (order) => ownerLink(order.accountId, owners, !isBilling) },
     {
       head: texts.orders.plan,
+      inCard: 'plain',
       cell: ({ planId }) => html`<bdi>${planName({ catalogue: services.catalogue, locale }, planId)}</bdi>`,
     },
-    { head: t.received, isNumber: true, cell: ({ paidAmount, currency }) => money(paidAmount, currency) },
     { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
-    { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
+    {
+      head: t.received,
+      isNumber: true,
+      cell: ({ paidAmount, currency }) => paidAmount > 0 && money(paidAmount, currency),
+    },
+    { head: texts.orders.date, isNumber: true, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters: { state, account: accountId }, ...(next && { next }) })}
@@ -141,6 +150,7 @@ async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<
   return {
     title: t.orderTitle(order.code),
     current: 'orders',
+    primary: renderActions(whole, locale),
     content: html`<section class="card stack">
 ${facts([
   [t.state, orderBadge(order.state, locale)],
@@ -154,7 +164,7 @@ ${facts([
   [texts.orders.paidOn, order.paidAt !== null && day(order.paidAt)],
   [texts.orders.receipt, receiptName(order)],
 ])}
-${order.state === 'needs_review' && renderReview(transfers, locale)}${renderActions(whole, locale)}
+${order.state === 'needs_review' && renderReview(transfers, locale)}
 </section>
 ${section('transfers', t.transfers, renderTransfers(transfers, locale))}
 ${section('history', texts.console.history.title, await history(services, whole.audit, locale))}`,
@@ -185,12 +195,14 @@ function renderActions({ order }: WholeOrder, locale: Locale): Html | false {
   const offers = (verb: Verb) => OFFERED[verb].includes(state);
   const path = `/orders/${code}`;
   const received = money(paidAmount, currency);
+  const about = html`<code>${code}</code> · ${money(amount, currency)}`;
   return actions([
     offers('confirm') &&
       action(
         {
           path: `${path}/confirm`,
           label: t.confirm,
+          about,
           words: t.confirmWords(money(amount, currency), received),
           button: t.confirmNow,
           isPrimary: true,
@@ -202,6 +214,7 @@ function renderActions({ order }: WholeOrder, locale: Locale): Html | false {
         {
           path: `${path}/refund`,
           label: t.refund,
+          about,
           words: state === 'paid' ? t.refundPaidWords(received) : t.refundWords(received),
           button: t.refundNow,
           isBad: true,
@@ -210,7 +223,15 @@ function renderActions({ order }: WholeOrder, locale: Locale): Html | false {
       ),
     offers('cancel') &&
       action(
-        { path: `${path}/cancel`, label: t.cancel, words: t.cancelWords, button: t.cancelNow, isBad: true },
+        {
+          path: `${path}/cancel`,
+          label: t.cancel,
+          about,
+          words: t.cancelWords,
+          button: t.cancelNow,
+          dismiss: texts.console.goBack,
+          isBad: true,
+        },
         locale,
       ),
   ]);

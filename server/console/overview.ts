@@ -7,7 +7,7 @@
 import { type Overview, type Queue, RecentUsage, readOverview } from '../admin/index.js';
 import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
-import { badge, barChart, costOf, dataTable, type Html, html, type Locale, linkTo } from '../site/index.js';
+import { badge, barChart, copyableId, costOf, dataTable, type Html, html, type Locale, linkTo } from '../site/index.js';
 import { shownRequestId, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { alertRow } from './alerts.js';
 import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
@@ -137,7 +137,7 @@ function renderToday({ overview, currency }: OverviewView, locale: Locale): Html
   return section(
     'today',
     t.overview.today,
-    html`<div class="halves"><dl class="totals">
+    html`<dl class="totals">
 <div><dt>${usage.requests}</dt><dd>${leading(today.requests)}</dd></div>
 <div><dt>${usage.failed}</dt><dd>${leading(today.failed, 'failed')}</dd></div>
 <div><dt>${usage.refused}</dt><dd>${leading(today.refused, 'refused')}</dd></div>
@@ -147,7 +147,7 @@ ${today.images > 0 && html`<div><dt>${usage.images}</dt><dd>${shortCount(today.i
 ${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}
 </dl>
 <div class="charts"><div class="stack-small"><h3>${t.overview.requestsOfDays}</h3>${barChart({ bars: requests, words: t.overview.requestsOfDays, describe: ({ value, bad = 0 }) => usage.bar(value, bad), short: shortCount })}</div>
-${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div></div>`,
+${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div>`,
   );
 }
 
@@ -199,22 +199,25 @@ function renderFailures({ failures }: Overview, locale: Locale): Html {
       empty: { title: t.overview.noFailures, words: t.overview.noFailuresWords },
       columns: [
         {
-          head: usage.list.time,
-          cell: (row) =>
-            html`${second(row.at)}<br><a class="small" href="${linkTo('/admin/requests', { request_id: shownRequestId(row) })}"><code>${shownRequestId(row)}</code></a>`,
-        },
-        {
           head: usage.list.errorCode,
-          inCard: 'line',
           cell: ({ errorCode, status }) =>
-            html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a><br><span class="small muted">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
+            html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a><span class="detail small muted">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
         },
         {
           head: usage.list.routeAndModel,
           inCard: 'line',
           cell: ({ route, model }) =>
-            html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
+            html`<code>${route}</code>${model !== '' && html`<bdi class="detail small muted">${model}</bdi>`}`,
         },
+        {
+          head: usage.list.requestId,
+          inCard: 'line',
+          cell: (row) => {
+            const id = shownRequestId(row);
+            return copyableId(id, usage.list.requestId, locale, linkTo('/admin/requests', { request_id: id }));
+          },
+        },
+        { head: usage.list.time, isNumber: true, inCard: 'end', cell: (row) => second(row.at) },
       ],
     }),
     failures.length > 0 && html`<a class="small" href="/admin/requests?outcome=failed">${t.overview.allFailures}</a>`,

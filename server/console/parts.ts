@@ -1,7 +1,7 @@
 /*
- * Parts that pages of the console share: facts, actions with what they will do, the history of a subject, and names of
- * accounts. An action is closed until it is opened, states its effect in words, and asks for a reason, so that no single
- * click changes anything. Names are those of users and may be anything: they have a text direction of their own.
+ * Parts that pages of the console share: facts, ids with a button that copies them, the history of a subject, names of
+ * accounts, and what is left of budgets. Names are those of users and may be anything: they have a text direction of
+ * their own.
  */
 
 import type { UserRecord } from '../accounts/index.js';
@@ -12,6 +12,7 @@ import { type ApiKeyRecord, isSiteAccount, keyState } from '../keys/index.js';
 import {
   badge,
   bar,
+  copyableId,
   dataTable,
   type Html,
   type HtmlValue,
@@ -21,99 +22,6 @@ import {
   type Locale,
 } from '../site/index.js';
 import { leftOf } from '../usage/index.js';
-
-const MAX_NOTE = 500;
-
-export interface ActionView {
-  /** Path of its route, below `/admin`. */
-  path: string;
-  /** Unique in the page. Default: from the path. */
-  id?: string;
-  /** Label of what is closed, a few words. */
-  label: string;
-  /** What it will do. */
-  words: Html | string;
-  /** Label of the button, with a verb. */
-  button: string;
-  /** Whether it takes something from a user. Default false. */
-  isBad?: boolean;
-  /** Fields besides the reason. */
-  fields?: HtmlValue;
-  /** Whether it asks for no reason, since none is recorded. Default false. */
-  hasNoReason?: boolean;
-  /** Whether it is what one comes to the page for. Default false. */
-  isPrimary?: boolean;
-  /** Whether it is open at first, such as after a mistake. Default false. */
-  isOpen?: boolean;
-}
-
-/** A form that changes something. */
-export function action(view: ActionView, { texts }: Locale): Html {
-  const { path, id: own = path.replace(/\W+/g, '-'), label, words, button, isBad, fields } = view;
-  const { hasNoReason, isPrimary, isOpen } = view;
-  const t = texts.console;
-  const id = `note-${own}`;
-  return html`<details class="action"${isOpen && html` open`}><summary class="button button-small${!isPrimary && html` button-quiet`}${isBad && html` takes`}">${label}</summary>
-<form class="stack" method="post" action="/admin${path}">
-<p class="small">${words}</p>
-${fields}${!hasNoReason && html`<div class="field"><label for="${id}">${t.reason}</label><input class="input" id="${id}" name="note" maxlength="${MAX_NOTE}" autocomplete="off" placeholder="${t.reasonHint}"></div>`}
-<div class="row"><button class="button${isBad && html` button-bad`}">${button}</button></div>
-</form></details>`;
-}
-
-/** Actions beside each other; one that is open takes the whole width. */
-export function actions(list: readonly (Html | false)[]): Html | false {
-  return list.some((one) => one !== false) && html`<div class="actions">${list}</div>`;
-}
-
-export interface TextField {
-  name: string;
-  label: string;
-  /** Unique in the page. Default: the name. */
-  id?: string;
-  value?: string;
-  hint?: string;
-  placeholder?: string;
-  isRequired?: boolean;
-  maxLength?: number;
-  type?: 'text' | 'number' | 'password';
-  suggestions?: readonly string[];
-}
-
-export function textField(field: TextField): Html {
-  const {
-    name,
-    label,
-    id = name,
-    value = '',
-    hint,
-    placeholder,
-    isRequired = false,
-    maxLength = 200,
-    type = 'text',
-    suggestions = [],
-  } = field;
-  const list = suggestions.length > 0 && html` list="${id}-list"`;
-  return html`<div class="field"><label for="${id}">${label}</label><input class="input" id="${id}" name="${name}" type="${type}" value="${value}" maxlength="${maxLength}" autocomplete="off" spellcheck="false"${isRequired && html` required`}${placeholder !== undefined && html` placeholder="${placeholder}"`}${hint !== undefined && html` aria-describedby="${id}-hint"`}${type === 'number' && html` min="0" step="1" inputmode="numeric"`}${list}>${suggestions.length > 0 && html`<datalist id="${id}-list">${suggestions.map((text) => html`<option value="${text}">`)}</datalist>`}${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}</div>
-`;
-}
-
-export interface ChoiceField {
-  name: string;
-  label: string;
-  /** Unique in the page. Default: the name. */
-  id?: string;
-  value?: string;
-  choices: readonly { value: string; label: string }[];
-}
-
-export function choiceField({ name, label, id = name, value, choices }: ChoiceField): Html {
-  return html`<div class="field"><label for="${id}">${label}</label><select class="input" id="${id}" name="${name}">${choices.map(
-    (choice) =>
-      html`<option value="${choice.value}"${choice.value === value && html` selected`}>${choice.label}</option>`,
-  )}</select></div>
-`;
-}
 
 /** Names and values; those without a value are left out. */
 export function facts(list: readonly (readonly [name: string, value: HtmlValue])[]): Html {
@@ -171,6 +79,9 @@ export async function history(
     ...words.orderStates,
   };
   const stateOf = (name: string) => (Object.hasOwn(states, name) ? states[name] : name);
+  const changeOf = ({ from, to }: AuditEntry) =>
+    to !== null &&
+    html`<span class="detail small muted">${from !== null && `${stateOf(from)} → `}${stateOf(to)}</span>`;
   return dataTable<AuditEntry>({
     label: t.title,
     isStacked: true,
@@ -179,29 +90,36 @@ export async function history(
     ...(withSubject && { groupOf: ({ at }: AuditEntry) => locale.longDay(at) }),
     empty: { title: t.none, words: t.noneWords },
     columns: [
-      { head: t.time, cell: ({ at }) => (withSubject ? locale.clock(at) : locale.second(at)) },
       {
         head: t.action,
-        inCard: 'line',
-        cell: ({ action: name, from, to }) =>
-          html`<span title="${name}">${t.actions[name]}</span>${to !== null && html`<br><span class="small muted">${from !== null && `${stateOf(from)} → `}${stateOf(to)}</span>`}`,
+        cell: (entry) =>
+          html`<span class="entry" title="${entry.action}">${t.actions[entry.action]}</span>${changeOf(entry)}${entry.note !== null && entry.note !== '' && html`<span class="detail small said"><span class="visually-hidden">${t.note}: </span><bdi>${entry.note}</bdi></span>`}`,
       },
-      ...(withSubject ? [{ head: t.subject, cell: (entry: AuditEntry) => subjectLink(entry) }] : []),
-      { head: t.actor, cell: ({ actor }) => actorName(actor, people) },
-      { head: t.note, inCard: 'line', cell: ({ note }) => note && html`<bdi class="small">${note}</bdi>` },
+      ...(withSubject
+        ? [
+            {
+              head: t.subject,
+              inCard: 'plain' as const,
+              cell: ({ subject, action }: AuditEntry) =>
+                copyableId(subject, t.subject, locale, pathOf(subject, action)),
+            },
+          ]
+        : []),
+      { head: t.actor, inCard: 'plain', cell: ({ actor }) => actorName(actor, people) },
+      {
+        head: t.time,
+        isNumber: true,
+        inCard: 'end',
+        cell: ({ at }) => (withSubject ? locale.clock(at) : locale.second(at)),
+      },
     ],
   });
 }
 
 /** A subject of the audit log leads to its page, if it has one. */
-function subjectLink({ subject, action: name }: AuditEntry): Html {
-  const text = html`<bdi class="small mono clip" title="${subject}">${subject}</bdi>`;
-  const path = name.startsWith('model.') ? `/admin/models/${encodeURIComponent(subject)}` : pathOf(subject);
-  return path === undefined ? text : html`<a href="${path}">${text}</a>`;
-}
-
-function pathOf(subject: string): string | undefined {
+function pathOf(subject: string, action: string): string | undefined {
   const part = encodeURIComponent(subject);
+  if (action.startsWith('model.')) return `/admin/models/${part}`;
   if (/^(?:user|acct)_\w+$/.test(subject)) return `/admin/users/${part}`;
   if (/^MG[0-9A-Z]{8}$/.test(subject)) return `/admin/orders/${part}`;
   if (/^[a-z]+job_\w+$|^batch_\w+$/.test(subject)) return `/admin/jobs/${part}`;
@@ -255,19 +173,4 @@ export function keyStateBadge(key: ApiKeyRecord, now: number, locale: Locale): H
   const state = keyState(key, now);
   const end = keyEnd({ state, expiresAt: key.expiresAt }, locale);
   return html`${keyBadge(state, locale) || badge(locale.texts.console.keys.valid, 'good')}${end && html`<span class="detail small muted">${end}</span>`}`;
-}
-
-/** As budgets are written: `50 USD/month`. */
-export function budgetText({ requestLimit, tokenLimit, costLimit, currency, resets }: BudgetState): string {
-  const period = resets === 'never' ? 'lifetime' : resets;
-  if (costLimit !== null) return `${costLimit / 1_000_000} ${currency}/${period}`;
-  return tokenLimit !== null ? `${tokenLimit} tokens/${period}` : `${requestLimit} requests/${period}`;
-}
-
-/** The parts of a field that has several, separated by commas. */
-export function listOf(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
 }

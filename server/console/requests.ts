@@ -98,9 +98,9 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
   const query = queryOf(filter);
   const owner: Column<UsageEntry> = {
     head: t.requests.owner,
-    inCard: 'line',
+    inCard: 'plain',
     cell: (row) =>
-      html`${ownerLink(row.accountId, owners)}<br><a class="small" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
+      html`${ownerLink(row.accountId, owners)}<a class="detail small quiet" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
   };
   const rows = { path: PATH, query, currency: services.prices?.currency, owner };
   const { requestId } = filter;
@@ -130,6 +130,7 @@ function renderFilters(filter: Filter, today: string, locale: Locale): Html {
       reset: PATH,
       days: { range: days, today },
       hidden: { outcome },
+      isFolded: true,
       fields: [
         { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'upstream_timeout' },
         { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },

@@ -16,8 +16,8 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
+import { action, actions, textField } from './forms.js';
 import { differenceOf } from './orders.js';
-import { action, actions, textField } from './parts.js';
 
 const PATH = '/admin/transfers';
 const FIELDS = { provider: 'Who told of the transfer.', id: "The provider's id of the transfer." };
@@ -91,9 +91,9 @@ ${dataTable<RecordedTransaction>({
   empty: { title: t.none, words: review === undefined ? t.noneToReview : t.noneYet },
   columns: [
     {
-      head: t.booked,
+      head: t.text,
       cell: (transfer) =>
-        html`${locale.minute(transfer.at)}<br><bdi class="small mono muted">${transfer.provider} ${transfer.id}</bdi>`,
+        html`<bdi class="entry">${transfer.text}</bdi><span class="detail small muted">${locale.minute(transfer.at)} · <bdi class="mono">${transfer.provider} ${transfer.id}</bdi></span>`,
     },
     {
       head: texts.orders.amount,
@@ -102,12 +102,13 @@ ${dataTable<RecordedTransaction>({
       cell: (transfer) =>
         html`${locale.money(transfer.amount, transfer.currency)}${renderExpected(transfer, orders.get(transfer.orderCode ?? ''), locale)}`,
     },
-    { head: t.text, inCard: 'line', cell: ({ text }) => html`<bdi>${text}</bdi>` },
     {
-      head: t.order,
-      cell: ({ orderCode }) => orderCode && html`<a href="/admin/orders/${orderCode}"><code>${orderCode}</code></a>`,
+      head: t.review,
+      inCard: 'plain',
+      cell: ({ review: why, orderCode }) =>
+        html`${why !== null && badge(texts.console.reviews[why], 'warn')}${orderCode !== null && html`<span class="detail small">${t.order} <a href="/admin/orders/${orderCode}"><code>${orderCode}</code></a></span>`}`,
     },
-    { head: t.review, inCard: 'line', cell: (transfer) => renderReview(transfer, call) },
+    { head: texts.console.history.action, isActions: true, cell: (transfer) => renderActions(transfer, call) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters: { review }, ...(next && { next }) })}
@@ -123,13 +124,14 @@ function renderExpected({ review }: RecordedTransaction, order: OrderRecord | un
   return html`<span class="detail small muted">${locale.texts.console.transfers.expected(locale.money(amount, currency))}${difference && html` · ${difference}`}</span>`;
 }
 
-function renderReview(transfer: RecordedTransaction, { locale, field, problem }: ConsoleCall): Html | false {
-  const { review, provider, id, orderCode } = transfer;
+function renderActions(transfer: RecordedTransaction, { locale, field, problem }: ConsoleCall): Html | false {
+  const { review, provider, id, orderCode, amount, currency, text } = transfer;
   if (review === null) return false;
-  const { transfers: t, reviews } = locale.texts.console;
+  const t = locale.texts.console.transfers;
   const hidden = html`<input type="hidden" name="provider" value="${provider}"><input type="hidden" name="id" value="${id}">`;
   const isOpen = problem !== undefined && field('provider') === provider && field('id') === id;
-  const name = `${provider}-${id}`.replace(/\W+/g, '-');
+  const name = encodeURIComponent(`${provider} ${id}`);
+  const about = html`${locale.money(amount, currency)} · <bdi>${text}</bdi>`;
   const order = textField({
     name: 'order',
     id: `order-${name}`,
@@ -139,31 +141,33 @@ function renderReview(transfer: RecordedTransaction, { locale, field, problem }:
     maxLength: 20,
     value: isOpen ? field('order') : '',
   });
-  return html`<div class="stack-small">${badge(reviews[review], 'warn')}
-${actions([
-  orderCode === null &&
+  return actions([
+    orderCode === null &&
+      action(
+        {
+          path: '/transfers/match',
+          id: `match-${name}`,
+          label: t.match,
+          about,
+          words: t.matchWords,
+          button: t.matchNow,
+          fields: html`${hidden}${order}`,
+          isOpen: isOpen && field('order') !== '',
+        },
+        locale,
+        problem,
+      ),
     action(
       {
-        path: '/transfers/match',
-        id: `match-${name}`,
-        label: t.match,
-        words: t.matchWords,
-        button: t.matchNow,
-        fields: html`${hidden}${order}`,
-        isOpen: isOpen && field('order') !== '',
+        path: '/transfers/settle',
+        id: `settle-${name}`,
+        label: t.settle,
+        about,
+        words: t.settleWords,
+        button: t.settleNow,
+        fields: hidden,
       },
       locale,
     ),
-  action(
-    {
-      path: '/transfers/settle',
-      id: `settle-${name}`,
-      label: t.settle,
-      words: t.settleWords,
-      button: t.settleNow,
-      fields: hidden,
-    },
-    locale,
-  ),
-])}</div>`;
+  ]);
 }

@@ -22,6 +22,7 @@ import type { ApiKeyRecord } from '../keys/index.js';
 import type { OrderRecord } from '../payments/index.js';
 import {
   badge,
+  copyableId,
   dataTable,
   filterCard,
   type Html,
@@ -44,16 +45,16 @@ import {
 import {
   action,
   actions,
+  BUDGETS_FORM,
+  budgetField,
   budgetText,
   choiceField,
-  facts,
-  history,
-  keyStateBadge,
-  listOf,
-  renderBudget,
-  section,
+  chosen,
+  presetField,
+  readBudgets,
   textField,
-} from './parts.js';
+} from './forms.js';
+import { facts, history, keyStateBadge, renderBudget, section } from './parts.js';
 
 const PATH = '/admin/users';
 const STATES = ['active', 'suspended'] as const;
@@ -115,11 +116,15 @@ export function userPages(services: ConsoleServices): Route[] {
       params: ID,
       summary: 'Give a user a plan in the console',
       description: 'Gives the account a plan without an order, or extends it.',
-      form: { plan: 'Id of the plan.', days: 'Days that it lasts. Default: those of the plan.' },
+      form: {
+        plan: 'Id of the plan.',
+        days: 'Days that it lasts, or `other`. Default: those of the plan.',
+        days_other: 'With `other`: the days.',
+      },
       errors: ['user_not_found', 'account_not_found', 'invalid_value'],
       show,
       async run({ param, field, by }) {
-        const days = daysOf(field('days'));
+        const days = daysOf(chosen(field, 'days'));
         const given = { id: param('id'), planId: field('plan'), ...(days !== undefined && { days }), ...by };
         const { user } = await setPlan(services, given);
         return `/users/${user.id}?done=plan`;
@@ -147,12 +152,12 @@ function budgetForm(services: ConsoleServices, show: (call: ConsoleCall) => Prom
     params: ID,
     summary: 'Set account budgets in the console',
     description: 'Replaces the budgets that all keys of the account share, beside the plan.',
-    form: { budgets: 'Budgets, separated by commas; empty: none.' },
+    form: BUDGETS_FORM,
     errors: ['user_not_found', 'invalid_value'],
     show,
     async run({ param, field, by }) {
       const { id, accountId: subject } = await findUser(services, param('id'));
-      await setBudgets(services, { scope: 'account', subject, budgets: listOf(field('budgets')), ...by });
+      await setBudgets(services, { scope: 'account', subject, budgets: readBudgets(field), ...by });
       return `/users/${id}?done=budgets`;
     },
   });
@@ -208,17 +213,18 @@ ${dataTable<ListedUser>({
     {
       head: t.user,
       cell: ({ user }) =>
-        html`<a href="${PATH}/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>${user.name !== null && user.email !== null && html`<br><bdi class="small muted">${user.email}</bdi>`}`,
+        html`<a class="row-link" href="${PATH}/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>${user.name !== null && user.email !== null && html`<bdi class="detail small muted">${user.email}</bdi>`}`,
     },
     { head: t.state, inCard: 'end', cell: ({ user }) => stateBadge(user, locale) },
     {
       head: t.plan,
+      inCard: 'plain',
       cell: ({ account }) =>
         account?.plan
           ? html`${planName({ catalogue: services.catalogue, locale }, account.plan.planId)}${account.plan.expiresAt && html`<span class="detail small muted">${t.until} ${day(account.plan.expiresAt)}</span>`}`
           : '–',
     },
-    { head: t.created, cell: ({ user }) => day(user.createdAt) },
+    { head: t.created, inCard: 'none', cell: ({ user }) => day(user.createdAt) },
     { head: t.lastSignIn, cell: ({ user }) => day(user.lastSignInAt) },
   ],
 })}
@@ -242,9 +248,11 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   ]);
   const { texts, day } = locale;
   const t = texts.console.users;
+  const name = nameOf(user);
   return {
-    title: user.name ?? user.email ?? user.id,
+    title: name,
     current: 'users',
+    primary: renderUserActions(whole, locale),
     content: html`<section class="card stack">
 ${facts([
   [t.state, stateBadge(user, locale)],
@@ -252,35 +260,51 @@ ${facts([
   [t.signsInAt, html`<bdi class="small mono clip" title="${user.issuer}">${user.issuer}</bdi>`],
   [t.created, day(user.createdAt)],
   [t.lastSignIn, day(user.lastSignInAt)],
-  [t.id, html`<code class="clip" title="${user.id}">${user.id}</code>`],
-  [t.account, html`<code class="clip" title="${user.accountId}">${user.accountId}</code>`],
+  [t.id, copyableId(user.id, t.id, locale)],
+  [t.account, copyableId(user.accountId, t.account, locale)],
 ])}
-${renderUserActions(whole, locale)}
 <p class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></p>
 </section>
-${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
-${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call }))}
-${section('balance', t.balance, balance ? html`<p class="figures">${locale.smallMoney(balance.amount, balance.currency)}</p>` : html`<p class="muted">${texts.console.balances.noBalance}</p>`, html`<a class="small" href="/admin/balances/${user.accountId}">${t.toBalance}</a>`)}
+<div class="halves">${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
+<div class="stack">${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call, currency: services.prices?.currency }))}
+${section('balance', t.balance, balance ? html`<p class="figures">${locale.smallMoney(balance.amount, balance.currency)}</p>` : html`<p class="muted">${texts.console.balances.noBalance}</p>`, html`<a class="small" href="/admin/balances/${user.accountId}">${t.toBalance}</a>`)}</div></div>
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
 ${section('orders', t.orders, renderOrders(services, whole.orders, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
 ${section('history', texts.console.history.title, await history(services, whole.audit, locale))}`,
   };
 }
 
+function nameOf({ name, email, id }: ListedUser['user']): string {
+  return name ?? email ?? id;
+}
+
+/** Two people may have one name. */
+function aboutUser(user: ListedUser['user']): Html {
+  return html`<bdi>${nameOf(user)}</bdi>${user.name !== null && user.email !== null && html` <bdi class="muted">${user.email}</bdi>`}`;
+}
+
 function renderUserActions({ user }: WholeUser, locale: Locale): Html | false {
   const t = locale.texts.console.users;
   const path = `/users/${user.id}`;
+  const about = aboutUser(user);
   const isSuspended = stateOfUser(user) === 'suspended';
   return actions([
     isSuspended
-      ? action({ path: `${path}/resume`, label: t.resume, words: t.resumeWords, button: t.resumeNow }, locale)
+      ? action({ path: `${path}/resume`, label: t.resume, about, words: t.resumeWords, button: t.resumeNow }, locale)
       : action(
-          { path: `${path}/suspend`, label: t.suspend, words: t.suspendWords, button: t.suspendNow, isBad: true },
+          {
+            path: `${path}/suspend`,
+            label: t.suspend,
+            about,
+            words: t.suspendWords,
+            button: t.suspendNow,
+            isBad: true,
+          },
           locale,
         ),
     !isSuspended &&
       action(
-        { path: `${path}/sign_out`, label: t.signOut, words: t.signOutWords, button: t.signOutNow, isBad: true },
+        { path: `${path}/sign_out`, label: t.signOut, about, words: t.signOutWords, button: t.signOutNow, isBad: true },
         locale,
       ),
   ]);
@@ -303,27 +327,39 @@ function renderPlanActions(
   { user, hasPlan, call }: Pick<WholeUser, 'user'> & { hasPlan: boolean; call: ConsoleCall },
 ): Html | false {
   const { locale, field, problem } = call;
-  const t = locale.texts.console.users;
+  const { users: t, asPlan } = locale.texts.console;
+  const about = aboutUser(user);
   const plans = [...catalogue.plans.map(({ id }) => id), catalogue.freeTier.id];
-  const chosen = field('plan');
+  const sent = field('plan');
   const choices = plans.map((value) => ({ value, label: planName({ catalogue, locale }, value) }));
-  const fields = html`<div class="form-row">${choiceField({ name: 'plan', id: 'plan-id', label: t.plan, choices, value: chosen })}${textField({ name: 'days', label: t.days, type: 'number', value: field('days'), hint: t.daysHint })}</div>`;
+  const days = chosen(field, 'days');
+  const spans = [7, 30, 90, 365].map((count) => ({ value: String(count), label: locale.texts.words.days(count) }));
+  const presets = [{ value: '', label: asPlan }, ...spans];
+  const other = textField({
+    name: 'days_other',
+    label: t.days,
+    type: 'number',
+    value: presets.some(({ value }) => value === days) ? '' : days,
+  });
+  const fields = html`${choiceField({ name: 'plan', id: 'plan-id', label: t.plan, choices, value: sent })}${presetField({ name: 'days', label: t.lasts, value: days, presets, other }, locale)}`;
   const path = `/users/${user.id}/plan`;
   return actions([
     action(
       {
         path,
         label: t.setPlan,
+        about,
         words: t.setPlanWords,
         button: t.setPlanNow,
         fields,
-        isOpen: problem !== undefined && chosen !== '',
+        isOpen: problem !== undefined && sent !== '',
       },
       locale,
+      problem,
     ),
     hasPlan &&
       action(
-        { path: `${path}/end`, label: t.endPlan, words: t.endPlanWords, button: t.endPlanNow, isBad: true },
+        { path: `${path}/end`, label: t.endPlan, about, words: t.endPlanWords, button: t.endPlanNow, isBad: true },
         locale,
       ),
   ]);
@@ -332,22 +368,16 @@ function renderPlanActions(
 /** Budgets of the account beside its plan. */
 function renderBudgets(
   budgets: readonly BudgetState[],
-  { user, call }: Pick<WholeUser, 'user'> & { call: ConsoleCall },
+  { user, call, currency }: Pick<WholeUser, 'user'> & { call: ConsoleCall; currency: string | undefined },
 ): Html {
   const { locale, field, fields, problem } = call;
   const { keys: t, users } = locale.texts.console;
   const isSent = problem !== undefined && fields.includes('budgets');
-  const value = isSent ? field('budgets') : budgets.map(budgetText).join(', ');
-  const input = textField({
-    name: 'budgets',
-    label: t.budgets,
-    hint: t.budgetsHint,
-    placeholder: '50 USD/month, 2M tokens/day',
-    value,
-  });
+  const value = isSent ? readBudgets(field) : budgets.map(budgetText);
+  const input = budgetField({ id: 'account-budget', label: t.budgets, value, currency }, locale);
   const change = { label: users.setBudgets, words: users.setBudgetsWords, button: users.setBudgetsNow };
   return html`${budgets.length === 0 ? html`<p class="muted">${users.noBudgets}</p>` : budgets.map((budget) => renderBudget(budget, locale))}
-${actions([action({ ...change, path: `/users/${user.id}/budgets`, fields: input, isOpen: isSent }, locale)])}`;
+${actions([action({ ...change, path: `/users/${user.id}/budgets`, about: aboutUser(user), fields: input, isOpen: isSent }, locale, problem)])}`;
 }
 
 function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale): Html {
@@ -359,9 +389,12 @@ function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale):
     rows: keys,
     empty: { title: t.users.noKeys, words: t.users.noKeysWords },
     columns: [
-      { head: t.keys.name, cell: ({ id, name }) => html`<a href="/admin/keys/${id}"><bdi>${name}</bdi></a>` },
+      {
+        head: t.keys.name,
+        cell: ({ id, name }) => html`<a class="row-link" href="/admin/keys/${id}"><bdi>${name}</bdi></a>`,
+      },
       { head: t.users.state, inCard: 'end', cell: (key) => keyStateBadge(key, now, locale) },
-      { head: t.users.created, cell: ({ createdAt }) => day(createdAt) },
+      { head: t.users.created, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
       { head: t.keys.lastUsed, cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.keys.unused : day(lastUsedAt)) },
     ],
   });
@@ -376,9 +409,16 @@ function renderOrders({ catalogue }: ConsoleServices, orders: readonly OrderReco
     rows: orders,
     empty: { title: t.users.noOrders, words: t.users.noOrdersWords },
     columns: [
-      { head: texts.orders.code, cell: ({ code }) => html`<a href="/admin/orders/${code}"><code>${code}</code></a>` },
+      {
+        head: texts.orders.code,
+        cell: ({ code }) => html`<a class="row-link" href="/admin/orders/${code}"><code>${code}</code></a>`,
+      },
       { head: texts.orders.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
-      { head: texts.orders.plan, cell: ({ planId }) => html`<bdi>${planName({ catalogue, locale }, planId)}</bdi>` },
+      {
+        head: texts.orders.plan,
+        inCard: 'plain',
+        cell: ({ planId }) => html`<bdi>${planName({ catalogue, locale }, planId)}</bdi>`,
+      },
       { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
       { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
     ],

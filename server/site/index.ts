@@ -17,6 +17,7 @@ export { loadModels, type PriceLine } from './model-views.js';
 export {
   badge,
   bar,
+  copyableId,
   copyButton,
   emptyState,
   type Html,

@@ -218,6 +218,17 @@ export function copyButton(id: string, what: string, { texts: { layout: t } }: L
 }
 
 /**
+ * An id with a button that copies it. It is shortened where there is no room; a click selects it whole.
+ *
+ * @param what Label for screen readers.
+ * @param href Where it leads. Default: nowhere.
+ */
+export function copyableId(id: string, what: string, { texts: { layout: t } }: Locale, href?: string): Html {
+  const code = html`<code class="clip" title="${id}">${id}</code>`;
+  return html`<span class="copyable">${href === undefined ? code : html`<a href="${href}">${code}</a>`}<button type="button" class="copy-icon needs-script" data-copy><span class="visually-hidden" aria-live="polite">${t.copy} ${what}</span></button></span>`;
+}
+
+/**
  * A submit button for a scripted form, disabled until the script has loaded: otherwise the browser would submit the
  * form itself and put its content into the URL.
  *

@@ -16,11 +16,14 @@ const SHOWN_MS = 2_000;
 /** An instruction takes longer to read than a confirmation. */
 const ADVICE_MS = 8_000;
 
-/** Buttons with `data-copy="id"` copy the text of that element and announce it, also to screen readers. */
+/**
+ * Buttons with `data-copy="id"` copy the text of that element, those without an id that of the element before them, and
+ * announce it, also to screen readers.
+ */
 export function startCopyButtons(root: Document): void {
   root.addEventListener('click', async (event) => {
     const button = event.target instanceof Element ? event.target.closest<HTMLElement>('[data-copy]') : null;
-    const source = button?.dataset.copy && root.getElementById(button.dataset.copy);
+    const source = button?.dataset.copy ? root.getElementById(button.dataset.copy) : button?.previousElementSibling;
     if (!button || !source) return;
     const label = button.querySelector('[aria-live]') ?? button;
     button.dataset.label ??= label.textContent ?? '';
@@ -29,8 +32,10 @@ export function startCopyButtons(root: Document): void {
     if (!isCopied) getSelection()?.selectAllChildren(source);
     const status = isCopied ? t.copied : fill(t.pressKeys, { keys: copyKeys() });
     label.textContent = status;
+    button.toggleAttribute('data-copied', isCopied);
     setTimeout(
       () => {
+        button.removeAttribute('data-copied');
         if (label.textContent === status) label.textContent = before;
       },
       isCopied ? SHOWN_MS : ADVICE_MS,

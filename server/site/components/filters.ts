@@ -32,6 +32,8 @@ export interface FilterView {
   hidden?: Readonly<Record<string, string | undefined>>;
   /** Address without filters. Default: none is set. */
   reset?: string | undefined;
+  /** Whether the fields are folded in wide windows too, unless one of them limits. Default false. */
+  isFolded?: boolean;
 }
 
 export interface DaysView {
@@ -77,10 +79,10 @@ function renderDay(name: keyof DayRange, { range, today }: DaysView, locale: Loc
 }
 
 export function filterForm(view: FilterView, locale: Locale): Html {
-  const { path, label, days, fields, hidden = {}, reset } = view;
+  const { path, label, days, fields, hidden = {}, reset, isFolded = false } = view;
   const { words: t } = locale.texts;
   const chosen = fields.flatMap(chosenLabel);
-  return html`${days && spanLinks({ ...view, days }, locale)}<details class="fold filters-fold"><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
+  return html`${days && spanLinks({ ...view, days }, locale)}<details class="${isFolded ? 'filters-fold filters-folded' : 'fold filters-fold'}"${isFolded && chosen.length > 0 && html` open`}><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
 ${days && html`${renderDay('from', days, locale)}${renderDay('to', days, locale)}`}${fields.map(renderField)}
 <div class="filters-end"><button class="button button-quiet">${t.show}</button>

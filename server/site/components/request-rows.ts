@@ -1,12 +1,12 @@
 /*
  * Single requests, for the user's page and the console: tabs by how they ended, rows below the title of their day, and the
- * whole of one request. A row says when, how it ended and what its code means, route and model, duration, tokens and cost;
- * it leads to the whole, which has the id too.
+ * whole of one request. A row says route and model, how it ended and what its code means, duration, tokens and cost, its id
+ * and when it was; it leads to the whole.
  */
 
 import { outcomeOf, type RequestOutcome, shownRequestId, type UsageEntry } from '../../usage/index.js';
 import type { Locale } from '../language/index.js';
-import { badge, copyButton, type Html, type HtmlValue, html, type Tone } from '../page.js';
+import { badge, copyableId, copyButton, type Html, type HtmlValue, html, type Tone } from '../page.js';
 import { linkRow, linkTo } from './filters.js';
 import { type Column, dataTable, type TableView } from './table.js';
 
@@ -73,31 +73,33 @@ function requestColumns(
   const wholeOf = (row: UsageEntry) => linkTo(path, { from, to, request_id: shownRequestId(row) });
   return [
     {
-      head: t.list.time,
-      cell: (row) => html`<a class="row-link figures" href="${wholeOf(row)}">${locale.clock(row.at)}</a>`,
+      head: t.list.routeAndModel,
+      cell: (row) =>
+        html`<a class="row-link" href="${wholeOf(row)}"><code>${row.route}</code></a>${row.model !== '' && html`<bdi class="detail small muted">${row.model}</bdi>`}`,
     },
     { head: t.list.result, inCard: 'end', cell: (row) => renderResult(row, locale) },
-    {
-      head: t.list.routeAndModel,
-      inCard: 'line',
-      cell: ({ route, model }) =>
-        html`<code>${route}</code>${model !== '' && html`<br><bdi class="small muted">${model}</bdi>`}`,
-    },
     ...(isAsked
       ? [{ head: t.inputs.column, inCard: 'line' as const, cell: (row: UsageEntry) => renderInput(row) }]
       : []),
     owner,
-    { head: t.list.duration, isNumber: true, cell: ({ latencyMs }) => duration(latencyMs, locale) },
-    { head: t.list.tokens, isNumber: true, cell: (row) => tokensOf(row, locale) },
+    { head: t.list.duration, isNumber: true, inCard: 'plain', cell: ({ latencyMs }) => duration(latencyMs, locale) },
+    { head: t.list.tokens, isNumber: true, inCard: 'none', cell: (row) => tokensOf(row, locale) },
     ...(currency === undefined
       ? []
       : [
           {
             head: t.cost(currency),
             isNumber: true,
-            cell: ({ cost }: UsageEntry) => (cost === null ? '–' : locale.cost(cost, 6, 4)),
+            cell: ({ cost }: UsageEntry) => (cost === null ? '–' : cost === 0 ? '0' : locale.cost(cost, 6, 4)),
           },
         ]),
+    {
+      head: t.list.time,
+      isNumber: true,
+      inCard: 'line',
+      cell: (row) =>
+        html`${locale.clock(row.at)}<span class="detail small muted">${copyableId(shownRequestId(row), t.list.requestId, locale)}</span>`,
+    },
   ];
 }
 

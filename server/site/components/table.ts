@@ -1,22 +1,25 @@
 /*
- * A table of rows and columns. It scrolls sideways if it is wide. On a phone a table of kind `stacked` shows each row as a
- * card: the first cell with the state at its end, below it the other cells with their names as a running text. Cells
- * without a value are left out there. Roles are stated, since browsers drop those of a table that is laid out otherwise.
+ * A table of rows and columns. It scrolls sideways if it is wide. A column in which no row has a value is left out, and a
+ * cell without one is faint. On a phone a table of kind `stacked` shows each row as a card: the first cell with the state at
+ * its end, below it the other cells with their names as a running text, without empty ones and those that can wait for
+ * the page of the row. Roles are stated, since browsers drop those of a table that is laid out otherwise.
  * A link of class `row-link` in the first cell makes the whole row lead there. A pager leads to older rows and back to the newest.
  */
 
 import type { Locale } from '../language/index.js';
-import { emptyState, type Html, type HtmlValue, html } from '../page.js';
+import { emptyState, Html, type HtmlValue, html } from '../page.js';
 
 export interface Column<Row> {
   head: string;
   /** Numbers stand at the end of their column. Default false. */
   isNumber?: boolean;
+  /** What can be done with the row: at the end, below a head for screen readers alone, in a card last. Default false. */
+  isActions?: boolean;
   /**
-   * Where the cell is in the card of its row: `end` of the first line, or `line` of its own, both without its name.
-   * Default: among the others, with its name.
+   * Where the cell is in the card of its row: `end` of the first line, a `line` of its own, or `plain` among the others,
+   * all without its name; `none`: it is left out. Default: among the others, with its name.
    */
-  inCard?: 'end' | 'line';
+  inCard?: 'end' | 'line' | 'plain' | 'none';
   cell(row: Row): HtmlValue;
 }
 
@@ -37,35 +40,47 @@ export interface TableView<Row> {
 export function dataTable<Row>({ label, columns, rows, isStacked = false, groupOf, empty }: TableView<Row>): Html {
   if (rows.length === 0) return emptyState(empty.title, empty.words);
   const kind = isStacked && html` table-stacked`;
+  const written = rows.map((row) => columns.map(({ cell }) => valueIn(cell(row))));
+  const shown = columns
+    .map((column, index) => ({ column, index }))
+    .filter(({ index }) => index === 0 || written.some((cells) => cells[index] !== undefined));
   return html`<div class="table${kind}" tabindex="0" role="region" aria-label="${label}"><table role="table">
-<thead role="rowgroup"><tr role="row">${columns.map(
-    ({ head, isNumber }) => html`<th scope="col" role="columnheader"${isNumber && html` class="number"`}>${head}</th>`,
+<thead role="rowgroup"><tr role="row">${shown.map(
+    ({ column: { head, isNumber, isActions } }) =>
+      html`<th scope="col" role="columnheader"${isNumber && html` class="number"`}>${isActions ? html`<span class="visually-hidden">${head}</span>` : head}</th>`,
   )}</tr></thead>
-<tbody role="rowgroup">${rows.map((row, index) => {
+<tbody role="rowgroup">${rows.map((row, at) => {
     const group = groupOf?.(row);
-    const before = rows[index - 1];
+    const before = rows[at - 1];
     const isFirst = group !== undefined && (before === undefined || groupOf?.(before) !== group);
-    return html`${isFirst && html`<tr class="table-group" role="row"><th scope="rowgroup" role="rowheader" colspan="${columns.length}">${group}</th></tr>`}${renderRow(row, columns, isStacked)}`;
+    return html`${isFirst && html`<tr class="table-group" role="row"><th scope="rowgroup" role="rowheader" colspan="${shown.length}">${group}</th></tr>`}<tr role="row">${shown.map(
+      ({ column, index }) => {
+        const value = written[at]?.[index];
+        if (index === 0) return html`<th scope="row" role="rowheader">${value}</th>`;
+        return isStacked ? renderInCard(column, value) : renderCell(column, value);
+      },
+    )}</tr>
+`;
   })}</tbody></table></div>`;
 }
 
-function renderRow<Row>(row: Row, [first, ...others]: readonly Column<Row>[], isStacked: boolean): Html {
-  return html`<tr role="row">${first && html`<th scope="row" role="rowheader">${first.cell(row)}</th>`}${others.map(
-    (column) =>
-      isStacked
-        ? renderInCard(column, row)
-        : html`<td role="cell"${column.isNumber && html` class="number"`}>${column.cell(row)}</td>`,
-  )}</tr>
-`;
+/** Undefined without a value. */
+function valueIn(content: HtmlValue): HtmlValue | undefined {
+  const text = content instanceof Html ? content.markup : content;
+  return text === '–' || text === '' || text === false || text === null ? undefined : content;
+}
+
+function renderCell<Row>({ isNumber }: Column<Row>, value: HtmlValue): Html {
+  const classes = [isNumber && 'number', value === undefined && 'none'].filter(Boolean).join(' ');
+  return html`<td role="cell"${classes !== '' && html` class="${classes}"`}>${value}</td>`;
 }
 
 /** In a card the content of a cell is one part beside its name. */
-function renderInCard<Row>({ head, isNumber, inCard, cell }: Column<Row>, row: Row): Html {
-  const content = cell(row);
-  const isNone = content === '–' || content === '' || content === false || content === null || content === undefined;
-  const classes = [isNumber && 'number', isNone ? 'none' : inCard && `card-${inCard}`].filter(Boolean).join(' ');
-  const name = inCard === undefined && html` data-head="${head}"`;
-  return html`<td role="cell"${name}${classes !== '' && html` class="${classes}"`}><div>${content}</div></td>`;
+function renderInCard<Row>({ head, isNumber, isActions, inCard }: Column<Row>, value: HtmlValue): Html {
+  const place = value === undefined ? 'none' : inCard && `card-${inCard}`;
+  const classes = [isNumber && 'number', isActions && 'row-actions', place].filter(Boolean).join(' ');
+  const name = inCard === undefined && !isActions && html` data-head="${head}"`;
+  return html`<td role="cell"${name}${classes !== '' && html` class="${classes}"`}><div>${value}</div></td>`;
 }
 
 export interface PagerView {

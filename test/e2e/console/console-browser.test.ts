@@ -41,13 +41,23 @@ describe('the console in a browser', () => {
     await page.getByRole('button', { name: 'Show' }).click();
     await page.getByRole('rowheader').getByRole('link').click();
     expect(await page.getByRole('button', { name: 'Suspend the user' }).isVisible()).to.equal(false);
+    const address = page.url();
     await page.getByText('Suspend…').click();
-    await page.getByLabel('Reason').first().fill('trial');
-    await page.getByRole('button', { name: 'Suspend the user' }).click();
+    await page
+      .getByRole('dialog', { name: 'Suspend the user' })
+      .getByText(other.email ?? '')
+      .waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    expect(await page.getByRole('dialog').count()).to.equal(0);
+    expect(page.url()).to.equal(address);
+    await page.getByText('Suspend…').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('trial');
+    await dialog.getByRole('button', { name: 'Suspend the user' }).click();
     await page.getByText('The user is suspended.').waitFor();
     expect((await its.app.state.users.find(other.id))?.suspendedAt).not.to.equal(null);
     await page.getByText('End the suspension…').click();
-    await page.getByRole('button', { name: 'End the suspension' }).click();
+    await page.getByRole('button', { name: 'End the suspension', exact: true }).click();
     await page.getByText('The suspension has ended.').waitFor();
     await context.close();
   });

@@ -58,14 +58,19 @@ describe("an operator's week in a browser", () => {
   /** Sends a form of the page as a person does, and returns what the next page says. */
   async function send(path: string, fields: Readonly<Record<string, string>> = {}): Promise<string> {
     const form = page.locator(`form[action="/admin${path}"]`).first();
-    const fold = page.locator(`details:has(form[action="/admin${path}"])`).first();
-    if (!(await form.isVisible())) await fold.locator('summary').first().click();
+    const part = page.locator(`.action:has(form[action="/admin${path}"])`).first();
+    if (!(await form.isVisible())) await part.locator('> button').click();
     for (const [name, value] of Object.entries(fields)) {
-      const field = form.locator(`[name="${name}"]`);
+      const field = form.locator(`[name="${name}"]`).first();
+      if ((await field.getAttribute('type')) === 'radio') {
+        // The choice lies over its words.
+        await form.locator(`[name="${name}"][value="${value}"]`).check();
+        continue;
+      }
       if ((await field.evaluate((one) => one.tagName)) === 'SELECT') await field.selectOption(value);
       else await field.fill(value);
     }
-    await form.getByRole('button').first().click();
+    await form.getByRole('button').last().click();
     await page.locator('[autofocus]').first().waitFor();
     return (await page.locator('main').innerText()).replace(/\s+/g, ' ');
   }
@@ -75,9 +80,9 @@ describe("an operator's week in a browser", () => {
     const customer = await signUp(app.state);
     const key = await app.makeKey({ name: 'night', grants: ['extract'] });
     await open('/models');
-    expect(await send('/models/test', { model: 'm-5.5' })).to.match(/m-5\.5: answered in \d+ ms/);
-
     await page.locator('a[href="/admin/models/m-5.5"]').first().click();
+    expect(await send('/models/m-5.5/test')).to.match(/m-5\.5: answered in \d+ ms/);
+    await open('/models/m-5.5');
     expect(await send('/models/m-5.5/prices', { price_input: '1.25', price_output: '10' })).to.contain('$1.25');
     const chats = await app.makeKey({ name: 'chats', grants: ['text'] });
     const chat = (model: string) =>
@@ -88,7 +93,8 @@ describe("an operator's week in a browser", () => {
     expect(await send('/invitations', { role: 'billing', name: 'Ben' })).to.match(/\/invite#[\w-]{43}/);
 
     await open('/groups');
-    await send('/groups', { name: 'research', budgets: '500 requests/day' });
+    const budget = { budget_0_amount: '500', budget_0_unit: 'requests', budget_0_period: 'day' };
+    await send('/groups', { name: 'research', budgets: 'other', ...budget });
     expect(await send('/groups/research/members')).to.contain('Members of the group see its keys');
 
     const bought = await order(app.state, customer.accountId);
@@ -152,7 +158,10 @@ describe("an operator's week in a browser", () => {
     for (const at of ['/models', '/models/m-5.5', '/groups']) {
       await open(at);
       await page.evaluate(() => {
-        for (const one of document.querySelectorAll('main details')) one.setAttribute('open', '');
+        for (const one of document.querySelectorAll<HTMLDialogElement>('main .action-dialog')) {
+          one.setAttribute('open', '');
+          one.style.position = 'static';
+        }
       });
       for (const medium of WIDE_AND_NARROW) {
         await showIn(page, medium);

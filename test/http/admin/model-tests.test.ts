@@ -53,13 +53,13 @@ describe('tests of models by operators', () => {
   });
 
   it('are a form of the console and a command', async () => {
-    const { status, page } = await its.post('/admin/models/test', { model: 'm-5.5' });
+    const { status, page } = await its.post('/admin/models/m-5.5/test');
     expect(status).to.equal(200);
     expect(page('.notice-good').text()).to.match(/m-5\.5.*answered in \d+ ms/s);
-    const failed = await its.post('/admin/models/test', { model: 'm-chat' });
+    const failed = await its.post('/admin/models/m-chat/test');
     expect(failed.page('.notice-warn').text()).to.contain('a short request failed');
     expect(failed.page('.notice-warn b')).to.have.length(0);
-    expect((await its.post('/admin/models/test', { model: 'none' })).status).to.equal(400);
+    expect((await its.post('/admin/models/none/test')).status).to.equal(400);
     const { code, stdout, stderr } = await runCommand(['--server', its.app.url, 'models', 'test', 'm-5.5'], {
       DATA_DIR: '/nonexistent/mediagate',
       MEDIAGATE_KEY: admin,

@@ -82,7 +82,7 @@ describe('the page of a model in the console', () => {
     expect((await its.post('/admin/models/m-one/prices', { ...form, accept: 'yes' })).status).to.equal(303);
     const [stored] = await its.app.state.changedModels.list();
     expect(stored?.prices).to.deep.equal({ input: 20, output: 4, tiers: [{ above: 200_000, input: 2 }] });
-    expect((await its.read('/admin/models/m-one')).page('.console-facts').text()).to.contain('$20');
+    expect((await its.read('/admin/models/m-one')).page('#prices').closest('section').text()).to.contain('$20');
     await its.post('/admin/models/m-one/prices', { configured: 'yes' });
     expect((await its.app.state.changedModels.list())[0]?.prices).to.equal(undefined);
   });

@@ -44,6 +44,11 @@ export async function lookAtConsole(its: ConsoleApp, browser: Browser, look: Con
       await page.goto(`${url}/admin${path}`);
       await page.evaluate(() => {
         for (const one of document.querySelectorAll('main details')) one.setAttribute('open', '');
+        // All at once, one below another.
+        for (const one of document.querySelectorAll<HTMLDialogElement>('main .action-dialog')) {
+          one.setAttribute('open', '');
+          one.style.position = 'static';
+        }
       });
       for (const medium of media) {
         const where = `${language} ${path} ${JSON.stringify(medium)}`;

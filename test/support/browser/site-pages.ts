@@ -134,23 +134,25 @@ export function consolePages({ user, account, order, key, job }: ConsoleSubjects
     { name: 'console-users', path: '/admin/users' },
     { name: 'console-users-none', path: '/admin/users?q=zeppelin' },
     { name: 'console-user', path: `/admin/users/${user}` },
-    { name: 'console-user-action', path: `/admin/users/${user}`, prepare: openFirst('details') },
+    { name: 'console-user-action', path: `/admin/users/${user}`, prepare: openAction },
     { name: 'console-orders', path: '/admin/orders' },
     { name: 'console-orders-none', path: '/admin/orders?state=refunded' },
     { name: 'console-order', path: `/admin/orders/${order}` },
-    { name: 'console-order-action', path: `/admin/orders/${order}`, prepare: openFirst('details') },
+    { name: 'console-order-action', path: `/admin/orders/${order}`, prepare: openAction },
     { name: 'console-transfers', path: '/admin/transfers' },
-    { name: 'console-transfers-action', path: '/admin/transfers', prepare: openFirst('details') },
+    { name: 'console-transfers-action', path: '/admin/transfers', prepare: openAction },
     { name: 'console-balances', path: '/admin/balances' },
     { name: 'console-balance', path: `/admin/balances/${account}` },
     { name: 'console-keys', path: '/admin/keys' },
-    { name: 'console-keys-form', path: '/admin/keys', prepare: openFirst('details') },
+    { name: 'console-keys-form', path: '/admin/keys', prepare: openAction },
     { name: 'console-key', path: `/admin/keys/${key}` },
     { name: 'console-groups', path: '/admin/groups' },
-    { name: 'console-groups-form', path: '/admin/groups', prepare: openFirst('details') },
+    { name: 'console-groups-form', path: '/admin/groups', prepare: openAction },
     { name: 'console-groups-none', path: '/admin/groups?q=zeppelin' },
     { name: 'console-invitations', path: '/admin/invitations' },
     { name: 'console-models', path: '/admin/models' },
+    { name: 'console-model', path: '/admin/models/m-5.5' },
+    { name: 'console-model-action', path: '/admin/models/m-5.5', prepare: openAction },
     { name: 'console-requests', path: '/admin/requests' },
     { name: 'console-requests-failed', path: '/admin/requests?outcome=failed' },
     { name: 'console-jobs', path: '/admin/jobs?state=completed' },
@@ -159,7 +161,7 @@ export function consolePages({ user, account, order, key, job }: ConsoleSubjects
     { name: 'console-job', path: `/admin/jobs/${job}` },
     { name: 'console-alerts', path: '/admin/alerts' },
     { name: 'console-incidents', path: '/admin/incidents' },
-    { name: 'console-incidents-form', path: '/admin/incidents', prepare: openFirst('details') },
+    { name: 'console-incidents-form', path: '/admin/incidents', prepare: openAction },
     { name: 'console-audit', path: '/admin/audit' },
   ];
 }
@@ -170,6 +172,11 @@ function sampleUrl(wanted: string): string {
 
 function openFirst(selector: string): (page: Page) => Promise<unknown> {
   return (page) => page.locator(`main ${selector}:not(.fold)`).first().locator('> summary').click();
+}
+
+/** The first dialog of a page of the console. */
+function openAction(page: Page): Promise<unknown> {
+  return page.locator('main .action > button').first().click();
 }
 
 async function openLightbox(page: Page): Promise<void> {

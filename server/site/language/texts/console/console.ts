@@ -34,6 +34,13 @@ const en = {
   },
   reason: 'Reason',
   reasonHint: 'For the audit log. May be empty.',
+  cancel: 'Cancel',
+  /** Beside a button that cancels something. */
+  goBack: 'Go back',
+  otherValue: 'Other…',
+  noBudget: 'None',
+  asPlan: 'As the plan',
+  monthly: (amount: string) => `${amount} a month`,
   failed: 'This was not done.',
   /** Of milliseconds, in its largest unit. */
   span: (ms: number) =>
@@ -80,7 +87,7 @@ const en = {
     model_off: 'The model is switched off.',
     model_weighed: 'The servers share the requests by these weights.',
     model_priced: 'Requests cost this from now on.',
-    model_added: 'The model answers. Test it on the page of all models.',
+    model_added: 'The model takes requests. Test it here.',
     model_server: 'New requests go to this server.',
     model_removed: 'The model is removed.',
   },
@@ -150,6 +157,12 @@ const vi: typeof en = {
   },
   reason: 'Lý do',
   reasonHint: 'Ghi vào nhật ký. Có thể để trống.',
+  cancel: 'Đóng',
+  goBack: 'Quay lại',
+  otherValue: 'Khác…',
+  noBudget: 'Không có',
+  asPlan: 'Như gói',
+  monthly: (amount) => `${amount} mỗi tháng`,
   failed: 'Chưa thực hiện được.',
   span: (ms) =>
     ms < 60_000
@@ -195,7 +208,7 @@ const vi: typeof en = {
     model_off: 'Mô hình đã tắt.',
     model_weighed: 'Các máy chủ chia yêu cầu theo trọng số này.',
     model_priced: 'Từ nay yêu cầu có giá này.',
-    model_added: 'Mô hình trả lời. Hãy thử nó ở trang mọi mô hình.',
+    model_added: 'Mô hình nhận yêu cầu. Hãy thử nó tại đây.',
     model_server: 'Yêu cầu mới tới máy chủ này.',
     model_removed: 'Mô hình đã gỡ bỏ.',
   },

@@ -114,7 +114,10 @@ const en = {
     adjustWords:
       'Adds money without an order, or takes it away: at most what is free. The other side of the ledger is the account of adjustments.',
     adjustNow: 'Adjust the balance',
-    amountHint: 'Such as 5 EUR, or -5 EUR to take it away.',
+    direction: 'What to do',
+    add: 'Add money',
+    take: 'Take money away',
+    howMuch: 'Amount',
     resume: 'End the hold…',
     resumeWords: 'Usage went beyond a reservation, so the balance pays nothing. It pays again at once.',
     resumeNow: 'End the hold',
@@ -239,7 +242,10 @@ const vi: typeof en = {
     adjustWords:
       'Thêm tiền không qua đơn hàng, hoặc lấy bớt: nhiều nhất là phần còn dùng được. Bên kia của sổ cái là tài khoản điều chỉnh.',
     adjustNow: 'Điều chỉnh số dư',
-    amountHint: 'Ví dụ 5 EUR, hoặc -5 EUR để lấy bớt.',
+    direction: 'Việc cần làm',
+    add: 'Cộng tiền',
+    take: 'Trừ tiền',
+    howMuch: 'Số tiền',
     resume: 'Bỏ giữ…',
     resumeWords: 'Mức dùng đã vượt phần giữ trước nên số dư không chi trả. Số dư sẽ chi trả lại ngay.',
     resumeNow: 'Bỏ giữ số dư',

@@ -9,11 +9,11 @@ const { count } = FORMATS.vi;
 
 const en = {
   groups: {
-    show: 'Show keys to members…',
+    show: 'Show keys…',
     showWords:
       'Users with a key in this group see the names, last use and budgets of all its keys. They never see secrets.',
     showNow: 'Show the keys',
-    hide: 'Hide keys from members…',
+    hide: 'Hide keys…',
     hideWords: 'Users with a key in this group see their own keys alone.',
     hideNow: 'Hide the keys',
     lead: 'Groups of keys, such as teams. All keys of a group share its budgets.',
@@ -48,7 +48,8 @@ const en = {
     unnamed: 'Without a name',
     role: 'Role',
     roles: { member: 'Member', billing: 'Billing: orders and money', operator: 'Operator: everything' },
-    hours: 'Valid for (hours)',
+    valid: 'Valid for',
+    hours: 'Hours',
     hoursHint: (usual: number, most: number) => `Empty: ${usual}. At most ${most}.`,
     replaces: 'Replaces passkeys of',
     userHint: 'Id or address of a user who lost all passkeys. Empty: a new user.',
@@ -69,11 +70,11 @@ const en = {
 
 const vi: typeof en = {
   groups: {
-    show: 'Cho thành viên xem khóa…',
+    show: 'Cho xem khóa…',
     showWords:
       'Người có khóa trong nhóm xem được tên, lần dùng gần nhất và ngân sách của mọi khóa trong nhóm. Không bao giờ thấy mã bí mật.',
     showNow: 'Cho xem',
-    hide: 'Ẩn khóa với thành viên…',
+    hide: 'Ẩn khóa…',
     hideWords: 'Người có khóa trong nhóm chỉ xem được khóa của mình.',
     hideNow: 'Ẩn',
     lead: 'Nhóm khóa, ví dụ theo đội. Mọi khóa của nhóm dùng chung ngân sách.',
@@ -108,7 +109,8 @@ const vi: typeof en = {
     unnamed: 'Không có tên',
     role: 'Vai trò',
     roles: { member: 'Thành viên', billing: 'Thanh toán: đơn hàng và tiền', operator: 'Quản trị: mọi quyền' },
-    hours: 'Hiệu lực (giờ)',
+    valid: 'Hiệu lực',
+    hours: 'Số giờ',
     hoursHint: (usual, most) => `Để trống: ${usual}. Nhiều nhất ${most}.`,
     replaces: 'Thay passkey của',
     userHint: 'Mã hoặc địa chỉ của người đã mất mọi passkey. Để trống: người dùng mới.',
