@@ -63,7 +63,7 @@ export interface ErrorContext {
   /** Set if the user is not signed in: the address of the sign-in. */
   loginUrl?: string;
   /** `WWW-Authenticate` of a refused key. Default `Bearer`. */
-  challenge?: string;
+  challenge?: ((reason: string) => string | undefined) | undefined;
   /** Set on link-data routes: their bodies contain `ok: false` and the link. */
   link?: { inputUrl?: string; platform?: string };
   /** Set if the request waited for an image: its job, and whether it has failed; otherwise it is open or cancelled. */
@@ -231,7 +231,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
   if (error.code === 'daily_image_limit_reached') {
     headers['x-ratelimit-reset-images'] = String(Math.ceil((DAY_MS - (Date.now() % DAY_MS)) / 1000));
   }
-  if (status === 401) headers['WWW-Authenticate'] = context.challenge ?? 'Bearer';
+  if (status === 401) headers['WWW-Authenticate'] = context.challenge?.(error.message) ?? 'Bearer';
   return headers;
 }
 

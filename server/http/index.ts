@@ -65,6 +65,7 @@ export {
   sendStream,
   sendTagged,
   sendText,
+  sendWhole,
 } from './event-stream.js';
 export { AnswerResponse, App, addField, dispatch, leaveUnanswered, type RoutedContext } from './fast-path.js';
 export {
@@ -134,6 +135,7 @@ export {
   callHandler,
   createCallRoute,
   FormBody,
+  giveSource,
   type HandlerCall,
   innerKeyIdOf,
   type RouteCall,

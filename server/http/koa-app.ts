@@ -35,8 +35,8 @@ export interface RequestState {
   oauth?: true;
   /** Set if the user is not signed in: the address of the sign-in. */
   loginUrl?: string;
-  /** `WWW-Authenticate` of a refused key. Default `Bearer`. */
-  challenge?: string;
+  /** Makes `WWW-Authenticate` of a refused key, from the reason. Default `Bearer`. */
+  challenge?(reason: string): string | undefined;
   /** The span of this request, if tracing is on. */
   span?: Span;
   /**

@@ -2,16 +2,17 @@
  * Calls a route of this gateway inside the process, as an HTTP request without a connection. Tools of agents and questions
  * about links work only in this way, so each has the grants, rate limits, budgets, idempotency, usage, log lines,
  * metrics and errors of its routes, and none of its own. The request has the API key, the address and the id of the
- * request that it is part of; for a key without a secret it has the id of the key beside it, which no client can send.
+ * request that it is part of, or in place of the key the id of one that was verified, which no client can send.
  * When the signal aborts, the route sees a client that has disconnected. An answer above the maximum is given up in the
  * same way. Libraries that are request handlers themselves are called likewise.
  */
 
+import { EventEmitter } from 'node:events';
 import type { IncomingMessage, OutgoingHttpHeaders, RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import { Duplex } from 'node:stream';
 import { ERRORS, type ErrorCode, GatewayError } from '../../core/runtime/index.js';
-import { AnswerResponse } from './fast-path.js';
+import { AnswerResponse, takeResponse } from './fast-path.js';
+import type { RequestContext } from './koa-app.js';
 
 const { IncomingMessage: Incoming } = process.getBuiltinModule('node:http');
 
@@ -29,6 +30,8 @@ export interface RouteCall {
   headers?: Readonly<Record<string, string>>;
   /** Takes the bytes of a successful answer as they come; then the answer has none. Default: they are collected. */
   take?(bytes: Buffer): void;
+  /** Whether the route may give what its answer is made from in place of the answer. Default false. */
+  takesSource?: boolean;
 }
 
 /** Bytes of a form, and its media type with the boundary. */
@@ -52,6 +55,8 @@ export interface CallAnswer {
   /** Undefined unless the answer is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: the answers of all routes, which tools read field by field
   json: any;
+  /** What the route gave in place of an answer, which then has no bytes. */
+  source?: object | undefined;
 }
 
 /** The request that calls are part of. */
@@ -60,7 +65,7 @@ export interface CallOrigin {
   requestId: string;
   /** Aborts when the client has disconnected. */
   signal: AbortSignal;
-  /** Id of a key without a secret, which the calls are made with. Default: the key of the request, of either kind. */
+  /** Id of a verified key, which the calls are made with. Default: the key of the request. */
   keyId?: string | undefined;
 }
 
@@ -121,9 +126,10 @@ export interface HandlerCall {
   headers: Readonly<Record<string, string>>;
   /** Default: none. */
   bytes?: Buffer | undefined;
-  /** Id of the key without a secret that it is made with. Default: none. */
+  /** Id of the verified key that it is made with. Default: none. */
   keyId?: string | undefined;
   take?: RouteCall['take'];
+  takesSource?: boolean | undefined;
 }
 
 /** Has a handler answer a request. @param options.from The request with the addresses of the client. */
@@ -134,7 +140,7 @@ export function callHandler(
 ): Promise<CallAnswer> {
   const socket = new QuietSocket(from.socket);
   const request = toRequest(call, socket);
-  const response = new CollectedResponse(request, call.take);
+  const response = new CollectedResponse(request, call);
   response.assignSocket(socket as unknown as Socket);
   const { promise, resolve, reject } = Promise.withResolvers<CallAnswer>();
   const leave = () => socket.destroy();
@@ -159,7 +165,7 @@ export function callHandler(
 const PASSED_ON = ['authorization', 'x-api-key', 'x-forwarded-for', 'host'] as const;
 const KEY_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key']);
 
-function encodeCall({ method, path, body, headers, take }: RouteCall, origin: CallOrigin): HandlerCall {
+function encodeCall({ method, path, body, headers, take, takesSource }: RouteCall, origin: CallOrigin): HandlerCall {
   const { keyId = innerKeyIdOf(origin.request) } = origin;
   const fields: Record<string, string> = { 'x-request-id': origin.requestId, ...headers };
   for (const name of PASSED_ON) {
@@ -168,19 +174,31 @@ function encodeCall({ method, path, body, headers, take }: RouteCall, origin: Ca
   }
   const bytes = body instanceof FormBody ? body.bytes : body && Buffer.from(JSON.stringify(body));
   if (bytes) fields['content-type'] = body instanceof FormBody ? body.type : JSON_TYPE;
-  return { method, path, headers: fields, bytes, keyId, take };
+  return { method, path, headers: fields, bytes, keyId, take, takesSource };
 }
 
 const keyIds = new WeakMap<IncomingMessage, string>();
 
-/** Id of the key without a secret that a request inside of the process is made with. Undefined for all others. */
+/** Id of the verified key that a request inside of the process is made with. Undefined for all others. */
 export function innerKeyIdOf(request: IncomingMessage): string | undefined {
   return keyIds.get(request);
 }
 
+/**
+ * Answers a call inside of the process with what its answer is made from, so that it is neither encoded nor parsed.
+ * False if the request is from elsewhere, or its caller reads the answer.
+ */
+export function giveSource(context: RequestContext, source: object): boolean {
+  const { res: response } = context;
+  if (!(response instanceof CollectedResponse) || !response.takesSource) return false;
+  response.source = source;
+  takeResponse(context, 200, {}).end();
+  return true;
+}
+
 function toRequest({ method, path, headers, bytes, keyId }: HandlerCall, socket: QuietSocket): IncomingMessage {
-  const request = new Incoming(socket as unknown as Socket);
-  const fields = { ...headers, ...(bytes && { 'content-length': String(bytes.length) }) };
+  const request = new InnerRequest(socket, bytes);
+  const fields: Record<string, string> = bytes ? { ...headers, 'content-length': String(bytes.length) } : headers;
   request.method = method;
   request.url = path;
   request.httpVersion = '1.1';
@@ -188,25 +206,48 @@ function toRequest({ method, path, headers, bytes, keyId }: HandlerCall, socket:
   request.httpVersionMinor = 1;
   request.headers = fields;
   request.rawHeaders = Object.entries(fields).flat();
-  if (bytes) request.push(bytes);
-  request.push(null);
   request.complete = true;
   if (keyId !== undefined) keyIds.set(request, keyId);
   return request;
 }
 
+/** A request whose body is there from the beginning: as a stream, or whole for a reader that asks for it. */
+class InnerRequest extends Incoming {
+  #bytes: Buffer | undefined;
+
+  constructor(socket: QuietSocket, bytes: Buffer | undefined) {
+    super(socket as unknown as Socket);
+    this.#bytes = bytes;
+  }
+
+  takeWhole(): Buffer | undefined {
+    const bytes = this.#bytes;
+    this.#bytes = undefined;
+    return bytes;
+  }
+
+  override _read(): void {
+    const bytes = this.takeWhole();
+    if (bytes) this.push(bytes);
+    this.push(null);
+  }
+}
+
 /** Keeps what is sent; nothing leaves the process. */
 class CollectedResponse extends AnswerResponse {
   failure: unknown;
+  readonly takesSource: boolean;
+  source: object | undefined;
   readonly #take: RouteCall['take'];
   readonly #chunks: Buffer[] = [];
   /** An answer that came as one text. */
   #text: string | undefined;
   #bytes = 0;
 
-  constructor(request: IncomingMessage, take: RouteCall['take']) {
+  constructor(request: IncomingMessage, { take, takesSource = false }: Pick<HandlerCall, 'take' | 'takesSource'>) {
     super(request);
     this.#take = take;
+    this.takesSource = takesSource;
   }
 
   /** Keeps the headers in the table, where they can be read afterwards. */
@@ -256,6 +297,7 @@ class CollectedResponse extends AnswerResponse {
         return bytesOf();
       },
       json: text ? JSON.parse(text) : undefined,
+      source: this.source,
     };
   }
 
@@ -280,25 +322,45 @@ class CollectedResponse extends AnswerResponse {
   }
 }
 
-/** A connection without another end: it has the address of a client, reads nothing and discards what is written. */
-class QuietSocket extends Duplex {
+/**
+ * A connection without another end: it has the address of a client, and discards what is written. It has what Node's
+ * responses read of a socket, since a stream would take longer to make than the rest of a call.
+ */
+class QuietSocket extends EventEmitter {
   readonly remoteAddress: string | undefined;
   readonly localAddress: string | undefined;
+  readonly readable = false;
+  readonly writableLength = 0;
+  readonly writableHighWaterMark = MAX_ANSWER_BYTES;
+  readonly _writableState = { corked: 0 };
+  destroyed = false;
 
   constructor({ remoteAddress, localAddress }: Socket) {
-    // Without a server, a response is not told that its socket takes bytes again, so it never has to wait.
-    super({ autoDestroy: false, writableHighWaterMark: 2 * MAX_ANSWER_BYTES });
+    super();
     this.remoteAddress = remoteAddress;
     this.localAddress = localAddress;
   }
 
-  override _read(): void {}
-
-  override _write(_chunk: unknown, _encoding: unknown, done: () => void): void {
-    done();
+  get writable(): boolean {
+    return !this.destroyed;
   }
 
+  write(_chunk: unknown, encoding?: unknown, done = encoding): boolean {
+    if (typeof done === 'function') process.nextTick(done);
+    return true;
+  }
+
+  cork(): void {}
+
+  uncork(): void {}
+
   setTimeout(): this {
+    return this;
+  }
+
+  destroy(): this {
+    if (!this.destroyed) process.nextTick(() => this.emit('close'));
+    this.destroyed = true;
     return this;
   }
 

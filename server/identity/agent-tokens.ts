@@ -76,7 +76,8 @@ export function createAgentAuth(
   return (route): Middleware => {
     const check = auth({ ...route, verifyToken: (text) => agentTokens.verify(text) });
     return (context, next) => {
-      if (authorization.isAvailable()) context.state.challenge = authorization.challenge(context.req);
+      context.state.challenge = (reason) =>
+        authorization.isAvailable() ? authorization.challenge(context.req, reason) : undefined;
       return check(context, next);
     };
   };

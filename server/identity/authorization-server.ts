@@ -59,6 +59,11 @@ export interface AccessRequest {
   grants: readonly Grant[];
 }
 
+/** As RFC 6750 allows it in a quoted parameter of a header. */
+function quotable(text: string): string {
+  return text.replace(/["\\]|[^\x20-\x7e]/g, "'");
+}
+
 /** Parameters of a request for access that reach the library. */
 const PARAMETERS = ['client_id', 'redirect_uri', 'response_type', 'state', 'code_challenge', 'code_challenge_method'];
 
@@ -89,10 +94,11 @@ export class AuthorizationServer {
     return this.#options.baseUrl() + MCP_PATH;
   }
 
-  /** The value of `WWW-Authenticate` for a request to `/mcp` that is refused. */
-  challenge({ headers }: IncomingMessage): string {
+  /** The value of `WWW-Authenticate` for a request to `/mcp` that is refused. @param reason Why its key or token was. */
+  challenge({ headers }: IncomingMessage, reason: string): string {
     const metadata = `${this.#options.baseUrl()}${RESOURCE_METADATA_PATH}${MCP_PATH}`;
-    const error = headers.authorization === undefined ? '' : ', error="invalid_token"';
+    const error =
+      headers.authorization === undefined ? '' : `, error="invalid_token", error_description="${quotable(reason)}"`;
     return `Bearer resource_metadata="${metadata}", scope="${GRANTS.join(' ')}"${error}`;
   }
 

@@ -150,11 +150,16 @@ export class KeyTable {
   }
 
   /**
-   * Admits a key by its id, for a caller that has something signed for it.
+   * Admits a key by its id, for a caller that has something signed for it; synchronous if the key is in memory.
    * @throws GatewayError `invalid_api_key` if there is no such key; as {@link admit}.
    */
-  async admitId(id: string): Promise<ApiKeyRecord> {
-    const record = this.#records.get(id) ?? (await this.#find(id));
+  admitId(id: string): ApiKeyRecord | Promise<ApiKeyRecord> {
+    const known = this.#records.get(id);
+    return known ? this.admit(known) : this.#admitUnknown(id);
+  }
+
+  async #admitUnknown(id: string): Promise<ApiKeyRecord> {
+    const record = await this.#find(id);
     if (!record) throw new GatewayError('invalid_api_key', 'There is no such API key any more.');
     return this.admit(record);
   }

@@ -141,6 +141,17 @@ export interface Additions {
   data?: object;
 }
 
+/** What an answer with a document is made from. */
+export interface LinkAnswer {
+  result: ExtractResult;
+  additions: Additions;
+}
+
+/** The document with the fields that it always has, without links of this gateway. */
+export function encodePublic(data: ExtractionData): string {
+  return JSON.stringify(frameDocument(data));
+}
+
 /** The extraction response (service document 2.5) in UTF-8. */
 export function encodeExtraction(result: ExtractResult, { notes = [], data }: Additions = {}): Buffer {
   const head = Buffer.from(

@@ -8,6 +8,7 @@ import type { Gateway } from 'mediagate';
 import type { ExtractionJob, ExtractRequest, ExtractResult } from '../../core/contracts/index.js';
 import {
   clientSignal,
+  giveSource,
   JSON_TYPE,
   type RequestContext,
   type Route,
@@ -21,7 +22,7 @@ import { LinkTranscripts } from '../transcripts/index.js';
 import { type SettleLinks, toJobTerms } from '../usage/index.js';
 import { API_VERSION } from '../version.js';
 import { CAPABILITIES_ANSWER, EXTRACTION } from './answer-schemas.js';
-import { encodeExtraction, setCacheHeaders } from './answers.js';
+import { encodeExtraction, type LinkAnswer, setCacheHeaders } from './answers.js';
 import {
   type ExtractBody,
   ExtractRequests,
@@ -187,12 +188,16 @@ class Links {
     if (prices && words?.cost !== undefined) addCost(context.res, prices, words.cost);
     context.res.setHeader('Content-Type', isInfo ? INFO_TYPE : JSON_TYPE);
     setCacheHeaders(context.res, result);
-    context.body = isInfo
-      ? encodeInfoDict(result)
-      : encodeExtraction(result, {
-          notes: [...this.#requests.ignoredOptions(body, result.platform), ...noWebhook(body), ...(words?.notes ?? [])],
-          ...(words && { data: { transcript: words.transcript } }),
-        });
+    if (isInfo) {
+      context.body = encodeInfoDict(result);
+      return;
+    }
+    const additions = {
+      notes: [...this.#requests.ignoredOptions(body, result.platform), ...noWebhook(body), ...(words?.notes ?? [])],
+      ...(words && { data: { transcript: words.transcript } }),
+    };
+    if (giveSource(context, { result, additions } satisfies LinkAnswer)) return;
+    context.body = encodeExtraction(result, additions);
   }
 
   #sendJob(context: RequestContext, job: ExtractionJob, body: ExtractBody): void {

@@ -2,7 +2,7 @@
  * Routes of link data and the encoding of documents. Other folders import these from here alone.
  */
 
-export { encodeExtraction, encodeJob, videoAddress, withMediaLinks } from './answers.js';
+export { encodeExtraction, encodeJob, encodePublic, type LinkAnswer, videoAddress, withMediaLinks } from './answers.js';
 export { BlockList } from './blocked-links.js';
 export { extractRoutes } from './extract.js';
 export { extractBatchRoutes } from './extract-batch.js';

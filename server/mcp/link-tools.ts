@@ -8,8 +8,18 @@
 import { field, optional, type TObject, type TSchema, Type } from '../../core/contracts/index.js';
 import type { CallRoute } from '../http/index.js';
 import { OneOf } from '../http/index.js';
-import { LINK_ROUTE, MAX_BATCH_URLS } from '../links/index.js';
-import { outsideResult, outsideSchema, type ToolResult } from './results.js';
+import { LINK_ROUTE, type LinkAnswer, MAX_BATCH_URLS } from '../links/index.js';
+import {
+  type Answer,
+  batchResult,
+  documentResult,
+  NAMES,
+  PARTS,
+  type PartName,
+  partsOf,
+  sourceResult,
+} from './link-parts.js';
+import { outsideSchema } from './results.js';
 import {
   answerSchema,
   bodyFields,
@@ -26,18 +36,6 @@ export const EXTRACT = '/v1/extract';
 const BATCH = '/v1/extract/batch';
 const BATCHES = '/v1/extract/batches';
 
-/** What a caller may ask for, each with the fields of a document that have it. */
-const PARTS = {
-  common: ['common', 'product'],
-  metrics: ['metrics'],
-  media: ['media'],
-  reviews: ['reviews'],
-  transcript: ['transcript'],
-} as const satisfies Record<string, readonly string[]>;
-
-type PartName = keyof typeof PARTS;
-const NAMES = Object.keys(PARTS) as PartName[];
-const DEFAULT_PARTS: readonly PartName[] = ['common', 'metrics'];
 /** Fields of the route that the tool sets by itself, or that only programs use. */
 const OWN_FIELDS = [
   'url',
@@ -76,8 +74,9 @@ export function linkTools({ routes }: ToolSources): Tool[] {
       output: outsideSchema(document),
       hints: HINTS,
       async run({ input, callRoute, signal }) {
-        const { json } = await callRoute({ method: 'POST', path: EXTRACT, body: bodyOf(input) }, signal);
-        return documentResult(json, partsOf(input));
+        const call = { method: 'POST', path: EXTRACT, body: bodyOf(input), takesSource: true } as const;
+        const { json, source } = await callRoute(call, signal);
+        return source ? sourceResult(source as LinkAnswer, partsOf(input)) : documentResult(json, partsOf(input));
       },
       jobs: linkJobs(),
     },
@@ -133,10 +132,6 @@ function itemSchema(): Record<string, TSchema> {
   };
 }
 
-export function partsOf({ fields }: ToolInput): readonly PartName[] {
-  return (fields as readonly PartName[] | undefined) ?? DEFAULT_PARTS;
-}
-
 function bodyOf({ fields: _, ...sent }: ToolInput, parts = partsOf({ fields: _ })): Record<string, unknown> {
   return {
     include_audio_mp3: parts.includes('media'),
@@ -149,45 +144,6 @@ function bodyOf({ fields: _, ...sent }: ToolInput, parts = partsOf({ fields: _ }
 function batchBodyOf(input: ToolInput): Record<string, unknown> {
   const { include_transcript: _, transcript_languages: __, ...body } = bodyOf(input);
   return body;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: the documents of all platforms
-type Answer = any;
-
-/** The chosen parts of a document. */
-function pick(answer: Answer, parts: readonly PartName[]): Record<string, unknown> {
-  const data: Record<string, unknown> = {};
-  for (const part of parts) {
-    for (const name of PARTS[part]) {
-      const value = answer.data?.[name];
-      if (value === undefined || value === null) continue;
-      data[name] = name === 'product' && !parts.includes('media') ? without(value, 'media') : value;
-    }
-  }
-  const { platform, input_url, extraction_method, limitations } = answer;
-  return { platform, input_url, extraction_method, data, limitations };
-}
-
-function without(value: Answer, name: string): Answer {
-  if (typeof value !== 'object' || value === null) return value;
-  const { [name]: _, ...rest } = value;
-  return rest;
-}
-
-function documentResult(answer: Answer, parts: readonly PartName[]): ToolResult {
-  const notes = answer.limitations.length > 0 ? ` Notes: ${answer.limitations.length}, in limitations.` : '';
-  return outsideResult(`Data of a public link (${answer.platform}).${notes}`, pick(answer, parts));
-}
-
-/** The items of a batch, as its route or the lines of its results have them. */
-function batchResult(items: readonly Answer[], parts: readonly PartName[]): ToolResult {
-  const shown = items.map(({ url, ok, result, error }) =>
-    ok === false || !result
-      ? { url, ok: false, ...(error && { error: { code: error.code, message: error.message } }) }
-      : { url, ok: true, ...pick(result, parts) },
-  );
-  const failed = shown.filter(({ ok }) => !ok).length;
-  return outsideResult(`Data of ${shown.length} public links; ${failed} failed.`, { items: shown });
 }
 
 const LETTERS: Readonly<Record<PartName, string>> = {

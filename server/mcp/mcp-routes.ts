@@ -8,7 +8,7 @@
  * that needs it.
  */
 
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
 import { type Gateway } from 'mediagate';
 import { Type } from '../../core/contracts/index.js';
@@ -58,6 +58,7 @@ export function mcpRoutes(services: McpServices): Route[] {
   let calls: ToolCalls | undefined;
   let protocol: Promise<McpHttpHandler> | undefined;
   const endpoint: Endpoint = {
+    source: '',
     // Made by the first request: the schemas of all tools are of use to agents alone.
     get calls() {
       calls ??= new ToolCalls(services);
@@ -103,13 +104,15 @@ export function mcpRoutes(services: McpServices): Route[] {
 
 /** What answers requests, opened when it is needed. */
 interface Endpoint {
+  /** Where the latest request came from that was let in, by {@link checkSource}. */
+  source: string;
   readonly calls: ToolCalls;
   openProtocol(): Promise<McpHttpHandler>;
 }
 
 async function answer(context: RequestContext, services: McpServices, endpoint: Endpoint): Promise<void> {
   const { req: incoming, res: response, state } = context;
-  checkSource(context, services);
+  checkSource(context, services, endpoint);
   const key = keyOf(context);
   const limits = { maxBytes: MAX_BODY_BYTES, maxValues: MAX_VALUES, budget: services.bodies, owner: quotaSubject(key) };
   const parsedBody = await readJsonBody(incoming, response, limits);
@@ -117,9 +120,9 @@ async function answer(context: RequestContext, services: McpServices, endpoint: 
   const { handler } = services.inner;
   if (!handler) throw new Error('a request came before the app existed');
   const signal = clientSignal(response);
-  // A token of an agent opens no other route: its calls name the key of its connection.
-  const keyId = key.isInternal ? key.id : undefined;
-  const callRoute = createCallRoute(handler, { request: incoming, requestId: state.requestId, signal, keyId });
+  // The key is verified; and a token of an agent opens no other route, so its calls name the key of its connection.
+  const origin = { request: incoming, requestId: state.requestId, signal, keyId: key.id };
+  const callRoute = createCallRoute(handler, origin);
   const caller: Caller = { key, callRoute, signal };
   const { calls } = endpoint;
   const plain = readPlainCall(parsedBody, incoming.headers, { calls, key });
@@ -181,8 +184,16 @@ function lastOf(events: string): string {
   return (lines.at(-1) ?? 'data: {}').slice('data: '.length);
 }
 
-/** @throws GatewayError `origin_not_allowed`. */
-function checkSource({ req }: RequestContext, { baseUrl, siteUrl, corsOrigins = [] }: McpServices): void {
+/** Requests of one source are checked once in a row. @throws GatewayError `origin_not_allowed`. */
+function checkSource({ req }: RequestContext, services: McpServices, endpoint: Endpoint): void {
+  const { host, origin } = req.headers;
+  const source = `${services.baseUrl()} ${req.socket.localAddress} ${host} ${origin}`;
+  if (source === endpoint.source) return;
+  checkAddresses(req, services);
+  endpoint.source = source;
+}
+
+function checkAddresses(req: IncomingMessage, { baseUrl, siteUrl, corsOrigins = [] }: McpServices): void {
   const own = [baseUrl(), ...(siteUrl === undefined ? [] : [siteUrl])].map((url) => new URL(url));
   const isLocal = isLoopbackHost(plainAddress(req.socket.localAddress ?? ''));
   const { origin, host = '' } = req.headers;

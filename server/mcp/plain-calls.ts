@@ -10,9 +10,10 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { isRecord, type Logger } from '../../core/runtime/index.js';
-import { type RequestContext, sendEvents } from '../http/index.js';
+import { type RequestContext, sendEvents, sendWhole } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
+import { READY, type ToolResult } from './results.js';
 import type { Tool, ToolCall, ToolInput } from './tool.js';
 import type { ToolCalls } from './tool-calls.js';
 
@@ -21,7 +22,9 @@ export const SERVER_IDENTITY = { name: 'mediagate', title: 'mediagate', version:
 
 const MODERN = '2026-07-28';
 const LEGACY: ReadonlySet<string> = new Set(['2025-11-25', '2025-06-18', '2025-03-26']);
-const OWN_META = 'io.modelcontextprotocol/';
+/** Names of the protocol in envelopes and capabilities begin with it. */
+export const OWN_META = 'io.modelcontextprotocol/';
+export const CLIENT_CAPABILITIES = `${OWN_META}clientCapabilities`;
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params']);
 const PARAMS_FIELDS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta']);
 const INTERNAL_ERROR = -32_603;
@@ -31,6 +34,7 @@ export const EVENTS_TYPE = 'text/event-stream';
 const QUICK_MS = 5_000;
 /** Between two comments that keep a connection open. */
 const KEEP_ALIVE_MS = 15_000;
+const BEGIN_RESULT = Buffer.from('{"result":{');
 
 export interface PlainCall {
   id: string | number;
@@ -63,10 +67,10 @@ export async function answerPlainCall(
   { calls, call, logger }: { calls: ToolCalls; call: Omit<ToolCall, 'input'>; logger: Logger },
 ): Promise<void> {
   const encoded = calls.call(tool, { ...call, input }, { task: 'none' }).then(
-    (outcome) => JSON.stringify({ result: isModern ? toModern(outcome) : outcome, jsonrpc: '2.0', id }),
+    (outcome) => encodeResult(outcome as ToolResult, { id, isModern }),
     (error: unknown) => {
       logger.debug('a call of a tool failed', { error });
-      return JSON.stringify({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: 'Internal error' } });
+      return encode({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message: 'Internal error' } });
     },
   );
   const takesEvents = context.req.headers.accept?.includes(EVENTS_TYPE) === true;
@@ -74,13 +78,12 @@ export async function answerPlainCall(
     await sendEvents(context, { status: 200, headers: {} }, eventsOf(encoded));
     return;
   }
-  context.set('Content-Type', 'application/json');
-  context.body = await encoded;
+  sendWhole(context, { status: 200, headers: { 'content-type': 'application/json' } }, await encoded);
 }
 
 /** Whether headers and envelope say the same, as revision 2026-07-28 requires, and the client takes no tasks. */
 function isModernCall(name: string, meta: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders): boolean {
-  const capabilities = meta[`${OWN_META}clientCapabilities`];
+  const capabilities = meta[CLIENT_CAPABILITIES];
   const client = meta[`${OWN_META}clientInfo`];
   return (
     headers['mcp-protocol-version'] === MODERN &&
@@ -108,9 +111,19 @@ function hasOnly(record: object, names: ReadonlySet<string>): boolean {
   return Object.keys(record).every((name) => names.has(name));
 }
 
-function toModern(outcome: object & { _meta?: Record<string, unknown> }): object {
-  const _meta = { ...outcome._meta, [`${OWN_META}serverInfo`]: SERVER_IDENTITY };
-  return { ...outcome, resultType: 'complete', _meta };
+/** The response with a result; one that is ready is copied. */
+function encodeResult(result: ToolResult, { id, isModern }: Pick<PlainCall, 'id' | 'isModern'>): Buffer {
+  const _meta = { ...result._meta, [`${OWN_META}serverInfo`]: SERVER_IDENTITY };
+  const more = isModern ? { resultType: 'complete', _meta } : {};
+  const ready = result[READY];
+  if (!ready) return encode({ result: { ...result, ...more }, jsonrpc: '2.0', id });
+  const rest = isModern ? `,${JSON.stringify(more).slice(1)}` : '}';
+  const end = Buffer.from(`${rest},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`);
+  return Buffer.concat([BEGIN_RESULT, ...ready, end]);
+}
+
+function encode(message: object): Buffer {
+  return Buffer.from(JSON.stringify(message));
 }
 
 /** Whether it ends within that time. */
@@ -125,7 +138,7 @@ function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
 }
 
 /** The response as an event, after comments while it is not there. */
-async function* eventsOf(encoded: Promise<string>): AsyncGenerator<Uint8Array> {
+async function* eventsOf(encoded: Promise<Buffer>): AsyncGenerator<Uint8Array> {
   // The first comment sends the head.
   do yield Buffer.from(': keep-alive\n\n');
   while (!(await endsWithin(encoded, KEEP_ALIVE_MS)));

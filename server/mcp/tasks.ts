@@ -6,14 +6,14 @@
 
 import { ProtocolError, type Server } from '@modelcontextprotocol/server';
 import { RouteFailure } from '../http/index.js';
+import { CLIENT_CAPABILITIES, OWN_META } from './plain-calls.js';
 import type { Caller, Era } from './protocol.js';
 import type { ToolResult } from './results.js';
 import type { JobState, ToolJobs } from './tool.js';
 import { errorOf, isOpen, resultOfJob, type ToolCalls, untilEnded } from './tool-calls.js';
 
-const EXTENSION = 'io.modelcontextprotocol/tasks';
-const CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
-const RELATED = 'io.modelcontextprotocol/related-task';
+const EXTENSION = `${OWN_META}tasks`;
+const RELATED = `${OWN_META}related-task`;
 const INVALID_PARAMS = -32_602;
 const FAILED = -32_000;
 

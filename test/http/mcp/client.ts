@@ -23,10 +23,16 @@ export interface ModernOptions {
   /** Whether the client takes tasks. Default false. */
   tasks?: boolean;
   progressToken?: string;
+  /** Id of the request. Default: the next number. */
+  id?: string;
+  /** Fields of the parameters besides those of the method. Default: none. */
+  more?: object;
+  /** Revision of the protocol; of an earlier one the client sends no envelope. Default {@link MODERN}. */
+  revision?: string;
   signal?: AbortSignal;
 }
 
-/** Sends one request of revision 2026-07-28. */
+/** Sends single requests, of revision 2026-07-28 unless another one is asked for. */
 export function modernClient(app: Pick<ListeningApp, 'request'>, key: string) {
   let count = 0;
 
@@ -36,7 +42,8 @@ export function modernClient(app: Pick<ListeningApp, 'request'>, key: string) {
     options: ModernOptions = {},
   ): Promise<Answer> {
     count += 1;
-    const { tasks = false, headers = {}, progressToken, signal } = options;
+    const { tasks = false, headers = {}, progressToken, signal, id = count, more, revision = MODERN } = options;
+    const isModern = revision === MODERN;
     const meta = {
       'io.modelcontextprotocol/protocolVersion': MODERN,
       'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
@@ -50,19 +57,23 @@ export function modernClient(app: Pick<ListeningApp, 'request'>, key: string) {
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
-        'mcp-protocol-version': MODERN,
-        'mcp-method': method,
-        ...(typeof name === 'string' && { 'mcp-name': name }),
+        'mcp-protocol-version': revision,
+        ...(isModern && { 'mcp-method': method, ...(typeof name === 'string' && { 'mcp-name': name }) }),
         ...headers,
       },
-      body: JSON.stringify({ jsonrpc: '2.0', id: count, method, params: { ...params, _meta: meta } }),
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        method,
+        params: { ...params, ...(isModern && { _meta: meta }), ...more },
+      }),
       ...(signal && { signal }),
     });
   }
 
   return {
     send,
-    call: (name: string, input: object = {}, options?: ModernOptions) =>
+    call: (name: string, input: unknown = {}, options?: ModernOptions) =>
       send('tools/call', { name, arguments: input }, options),
   };
 }

@@ -141,6 +141,26 @@ describe('tools of agents', function () {
     expect(text).to.include('"views":7');
   });
 
+  it('answer what their route answers, without nulls, at first and from the cache', async () => {
+    const url = 'https://invented.example/item/12';
+    const { json } = await app.extract(key, { url, include_audio_mp3: false });
+    const known = JSON.parse(JSON.stringify(json.data), (_, value) => value ?? undefined);
+    for (const fields of [
+      ['common'],
+      ['metrics', 'common'],
+      ['common'],
+      ['reviews'],
+      ['media', 'metrics'],
+      ['media'],
+    ]) {
+      const { structuredContent, content } = await call('get_link_data', { url, fields });
+      const { content_from_outside: _, ...shown } = structuredContent;
+      const data = Object.fromEntries(fields.filter((name) => known[name]).map((name) => [name, known[name]]));
+      expect(shown.data, fields.join()).to.deep.equal(data);
+      expect(JSON.parse(/^\{.*\}$/m.exec(content[0].text)?.[0] ?? ''), fields.join()).to.deep.include({ ...shown });
+    }
+  });
+
   it('answer with title and numbers by default', async () => {
     const { structuredContent } = await call('get_link_data', { url: LINK });
     expect(Object.keys(structuredContent.data)).to.deep.equal(['common', 'metrics']);
@@ -184,27 +204,9 @@ describe('tools of agents', function () {
   });
 
   describe('in a plain call', () => {
-    /** One call of either revision. @param more Another field of the parameters: with it the package answers. */
-    const plain = (name: string, input: unknown, revision: string, more: object = {}) => {
-      const isModern = revision === MODERN;
-      const meta = {
-        'io.modelcontextprotocol/protocolVersion': MODERN,
-        'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
-        'io.modelcontextprotocol/clientCapabilities': {},
-      };
-      const params = { name, arguments: input, ...(isModern && { _meta: meta }), ...more };
-      return app.request('/mcp', {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${key}`,
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': revision,
-          ...(isModern && { 'mcp-method': 'tools/call', 'mcp-name': name }),
-        },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 'seven', method: 'tools/call', params }),
-      });
-    };
+    /** One call of any revision. @param more Another field of the parameters: with it the package answers. */
+    const plain = (name: string, input: unknown, revision: string, more: object = {}) =>
+      modernClient(app, key).send('tools/call', { name, arguments: input }, { id: 'seven', revision, more });
     const messageOf = ({ text }: Answer) =>
       JSON.parse((/^data: (.+)$/m.exec(text)?.[1] ?? text).replace(/outside-[\w-]{12}/g, 'outside-mark'));
 
@@ -214,6 +216,9 @@ describe('tools of agents', function () {
           id === '9' ? Promise.reject(new GatewayError('removed', 'The item was removed.')) : inventedExtraction(id);
         const inputs: readonly (readonly [string, unknown])[] = [
           ['get_link_data', { url: LINK }],
+          ['get_link_data', { url: LINK, fields: ['metrics', 'reviews'] }],
+          ['get_link_data', { url: LINK, fields: ['common', 'media'], clip_sort: 'latest' }],
+          ['get_link_data', { url: 'https://invented.example/item/5' }],
           ['get_link_data', { url: 'https://invented.example/item/9' }],
           ['get_link_data', { url: LINK, field: ['common'] }],
           ['get_link_data', undefined],
