@@ -1,5 +1,6 @@
 /**
- * The protocol's own conformance suite, revision 2025-11-25. Most of its scenarios call tools, prompts and resources of a
+ * Programs of the protocol's makers: the command line of the inspector, with an API key, and the conformance suite of
+ * revision 2025-11-25. Most of its scenarios call tools, prompts and resources of a
  * server that is made for them; these are the ones that apply to any server with tools. The suite sends no key, so a proxy
  * adds it, and leaves everything else as it is.
  */
@@ -12,9 +13,11 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { packageRoot } from '../../support/package-root.js';
-import { type ListeningApp, startApp } from '../http/listening-app.js';
+import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
 
-const SUITE = path.join(packageRoot, 'node_modules', '@modelcontextprotocol', 'conformance', 'dist', 'index.js');
+const PACKAGES = path.join(packageRoot, 'node_modules', '@modelcontextprotocol');
+const SUITE = path.join(PACKAGES, 'conformance', 'dist', 'index.js');
+const INSPECTOR = path.join(PACKAGES, 'inspector', 'clients', 'cli', 'build', 'index.js');
 const SCENARIOS = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'];
 
 describe('conformance of the endpoint for agents', function () {
@@ -22,10 +25,12 @@ describe('conformance of the endpoint for agents', function () {
   let app: ListeningApp;
   let proxy: Server;
   let url: string;
+  let key: string;
 
   before(async () => {
     app = await startApp();
-    const authorization = `Bearer ${await app.makeKey()}`;
+    key = await app.makeKey();
+    const authorization = `Bearer ${key}`;
     proxy = createServer((incoming, outgoing) => {
       const { method, url: target, headers } = incoming;
       const options = {
@@ -59,4 +64,19 @@ describe('conformance of the endpoint for agents', function () {
       expect(stdout, stdout).to.match(/Passed: (\d+)\/\1, 0 failed, 0 warnings/);
     });
   }
+
+  it('the inspector finds no fault in the tools, and calls one', async () => {
+    const common = [INSPECTOR, `${app.url}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${key}`];
+    const inspect = async (...more: string[]) => {
+      const { stdout } = await promisify(execFile)(process.execPath, [...common, ...more]);
+      return JSON.parse(stdout);
+    };
+    const call = ['--method', 'tools/call', '--tool-name', 'get_link_data', '--tool-arg', `url=${LINK}`];
+    const [{ tools }, { structuredContent }] = await Promise.all([
+      inspect('--method', 'tools/list', '--strict'),
+      inspect(...call),
+    ]);
+    expect(tools.map(({ name }: { name: string }) => name)).to.include.members(['get_link_data', 'get_usage']);
+    expect(structuredContent).to.deep.include({ content_from_outside: true, platform: 'invented' });
+  });
 });
