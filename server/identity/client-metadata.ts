@@ -91,6 +91,10 @@ export interface FetchedDocument {
   freshSeconds: number;
 }
 
+/** What helps where the document cannot be fetched. */
+const WAYS_OUT =
+  'If the gateway needs a proxy to reach it, the operator can set EGRESS_PROXY_URL. Otherwise have the program register itself (Codex: --oauth-client-registration dcr), or connect it with an API key.';
+
 /** Fetches the document of a program. @throws MetadataError in words for the person who wants to connect it. */
 export async function fetchDocument({ httpClient }: Pick<Gateway, 'httpClient'>, id: string): Promise<FetchedDocument> {
   const request = { url: id, headers: { accept: 'application/json' }, maxRedirects: 0, maxBytes: MAX_DOCUMENT_BYTES };
@@ -99,7 +103,7 @@ export async function fetchDocument({ httpClient }: Pick<Gateway, 'httpClient'>,
     .catch((error: unknown) => {
       const why = isGatewayError(error) ? error.message : 'It could not be fetched.';
       const { host } = new URL(id);
-      const message = `The program names itself by a document at ${host}, which this gateway cannot read: ${why} The gateway must reach ${host}; otherwise connect the program with an API key.`;
+      const message = `The program names itself by a document at ${host}, which this gateway cannot read: ${why} ${WAYS_OUT}`;
       throw new MetadataError('invalid_client_metadata', message);
     });
   if (answer.status !== 200)

@@ -71,7 +71,8 @@ const vi: typeof en = {
     'openai-node': 'SDK nguyên bản với địa chỉ khác. Dành cho máy chủ: khóa không bao giờ nằm trong trang web.',
     'openai-python': 'SDK nguyên bản với địa chỉ khác.',
     codex: 'Thêm dịch vụ này vào Codex; Codex lấy khóa từ biến môi trường.',
-    'mcp-claude-code': 'Thêm công cụ vào Claude Code trong một dự án.',
+    'mcp-claude-code':
+      'Thêm công cụ vào Claude Code trong một dự án. Claude Code hỏi bạn có chấp nhận máy chủ này không ở lần mở kế tiếp, rồi mới dùng tệp.',
     'mcp-codex': 'Thêm công cụ vào Codex.',
     'mcp-vscode': 'Thêm công cụ cho tác nhân của VS Code trong một dự án.',
     'mcp-inspector': 'Liệt kê công cụ bằng trình kiểm tra của giao thức, để xem khóa được dùng những gì.',
