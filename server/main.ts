@@ -49,9 +49,10 @@ export interface Serving {
   takeConnections(): void;
   /**
    * Finishes requests in flight and closes everything. True if nothing had to be aborted.
-   * @param retires Whether other workers serve on: the gateway stays ready, and idle connections get time to be used.
+   * @param retiring Given where other workers serve on: the gateway stays ready, and idle connections get time to be used
+   *   until this aborts.
    */
-  stop(retires?: boolean): Promise<boolean>;
+  stop(retiring?: AbortSignal): Promise<boolean>;
 }
 
 /** Opens everything, then listens, and handles no signal. If it fails, what was opened before is closed. */
@@ -120,13 +121,13 @@ async function open(options: ServeOptions, worker: Worker | undefined, opened: C
         port === 'metrics' ? metricsListening?.take(socket) : listening.take(socket),
       );
     },
-    async stop(retires = false) {
-      health.startDraining({ staysReady: retires });
+    async stop(retiring) {
+      health.startDraining({ staysReady: retiring !== undefined });
       const [drained] = await Promise.all([
         drain(listening, {
           ...(worker && { stopAccepting: () => worker.siblings.leave() }),
-          acceptMs: retires ? 0 : settings.drainSeconds * 1000,
-          idleMs: retires ? RETIRED_IDLE_MS : 0,
+          acceptMs: retiring ? 0 : settings.drainSeconds * 1000,
+          ...(retiring && { idle: { ms: RETIRED_IDLE_MS, until: retiring } }),
           timeoutMs: settings.shutdownSeconds * 1000,
           cutOff: () => gateway.text.cutOff(),
         }),
@@ -214,34 +215,36 @@ export async function serveHere(options: ServeOptions, worker?: Worker): Promise
   serving.takeConnections();
   // Last: a reader of this line may send a signal at once, which must already be handled.
   if (announces) announce(options, serving.banner);
-  const { exitCode, retires } = await ended;
-  if (exitCode === 0 && announces && !retires)
+  const { exitCode, retiring } = await ended;
+  if (exitCode === 0 && announces && !retiring)
     print('\nFinishing running requests. Press Ctrl-C again to stop at once.\n');
-  await serving.stop(retires);
+  await serving.stop(retiring);
   return exitCode;
 }
 
 interface Ending {
   /** 0 for a signal; 1 for an error outside of any request, after which the state of the process is unknown. */
   exitCode: number;
-  /** Whether another worker takes over. */
-  retires?: boolean;
+  /** Where another worker takes over; aborts at a signal for this one, or when the supervisor is gone. */
+  retiring?: AbortSignal;
 }
 
 function untilItEnds({ logger }: Serving, worker: Worker | undefined): Promise<Ending> {
   return new Promise((resolve) => {
     let stoppedAt: number | undefined;
+    const stopped = new AbortController();
     const stop = () => {
       const now = systemClock.monotonic();
       if (stoppedAt === undefined) {
         stoppedAt = now;
+        stopped.abort();
         resolve({ exitCode: 0 });
       } else if (now - stoppedAt > SAME_SIGNAL_MS) process.exit(1);
     };
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
     // Of several workers, the supervisor decides what it means.
     process.on('SIGHUP', worker ? () => {} : stop);
-    worker?.siblings.onRetire(() => resolve({ exitCode: 0, retires: true }));
+    worker?.siblings.onRetire(() => resolve({ exitCode: 0, retiring: stopped.signal }));
     worker?.siblings.onOrphaned(stop);
     // An unhandled rejection of a plugin is that plugin's failure; others continue.
     process.on('unhandledRejection', (error) => logger.error('unhandled promise rejection', { error }));

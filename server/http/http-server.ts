@@ -6,6 +6,7 @@
  * the end of each connection; the remaining requests get an error that asks for a retry.
  */
 
+import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -360,10 +361,10 @@ export interface DrainOptions {
   /** Milliseconds in which new connections are still accepted, so that balancers notice the shutdown. */
   acceptMs: number;
   /**
-   * Milliseconds that idle connections stay open after that, so that their next request is answered here and announces
-   * the end of the connection. Default 0.
+   * How long idle connections stay open after that, so that their next request is answered here and announces the end of
+   * the connection: so many milliseconds, or until the signal aborts. Default: not at all.
    */
-  idleMs?: number;
+  idle?: { ms: number; until: AbortSignal };
   /** Stops to accept connections; those that are open stay. Default: closes the server's port. */
   stopAccepting?(): Promise<void>;
   /** Milliseconds for requests in flight to finish after that. */
@@ -380,12 +381,12 @@ export interface DrainOptions {
  *   retry, and the rest is closed.
  */
 export async function drain(server: HttpServer, options: DrainOptions): Promise<boolean> {
-  const { acceptMs, idleMs = 0, timeoutMs, cutOff, stopAccepting = () => closePort(server) } = options;
+  const { acceptMs, idle, timeoutMs, cutOff, stopAccepting = () => closePort(server) } = options;
   const farewellMs = server.countConnections() > 0 ? Math.min(FAREWELL_MS, timeoutMs) : 0;
   await sleep(Math.max(acceptMs, farewellMs));
   await stopAccepting();
   const closed = server.untilEmpty();
-  if (idleMs > 0) await endsWithin(idleMs, () => closed);
+  if (idle && !idle.until.aborted) await endsWithin(idle.ms, () => Promise.race([closed, once(idle.until, 'abort')]));
   if (server.countConnections() > 0) await endsWithin(Math.min(FAREWELL_MS, timeoutMs), () => closed);
   // A connection that was busy when the server closed becomes idle after its answer, and then nothing else closes it.
   const closedAt = performance.now();

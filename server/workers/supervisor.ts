@@ -189,8 +189,9 @@ class Supervisor {
     }
   }
 
-  /** Reports the end of a worker and waits. The wait gets longer while the worker keeps ending. */
+  /** Reports the end of a worker and waits, unless the gateway stops. The wait gets longer while the worker keeps ending. */
   async #beforeRestart({ place, startedAt }: Worker): Promise<void> {
+    if (this.#stoppedAt !== undefined) return;
     if (systemClock.monotonic() - startedAt > HEALTHY_MS) place.restartMs = FIRST_RESTART_MS;
     this.#report(`Worker ${place.index} ended. It starts again in ${place.restartMs / 1000} s.`);
     await sleep(place.restartMs, undefined, { ref: false });
@@ -211,7 +212,8 @@ class Supervisor {
       if (wasReady && this.#stoppedAt === undefined) void this.#beforeRestart(worker).then(() => this.#keep(place));
     }
     if (this.#stoppedAt === undefined) return;
-    this.#exitCode ||= exitCode;
+    // One that was still starting has no handler of the signal yet, and no requests either.
+    if (worker.isReady) this.#exitCode ||= exitCode;
     if (this.#running.size === 0) void this.#end();
   }
 

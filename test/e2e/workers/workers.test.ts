@@ -186,7 +186,7 @@ describeOnFirstStack('several workers', (stack) => {
   });
 });
 
-describe('a reload', () => {
+describe('a reload or restart', () => {
   let dataFolder: string;
   let settings: string;
   let plans: string;
@@ -224,5 +224,14 @@ describe('a reload', () => {
     await until(async () => gateway.output().includes('Reloaded.'));
     // Connections that are open stay with the worker that had them.
     await until(async () => (await askWithoutKey()).includes('https://two.example'));
+  });
+
+  it('does not delay the end of the gateway, nor does a worker that is starting', async () => {
+    const before = await childrenOf(gateway.pid);
+    // The newest: one that was replaced may still end.
+    process.kill(before.at(-1) ?? 0, 'SIGKILL');
+    await until(async () => (await childrenOf(gateway.pid)).some((pid) => !before.includes(pid)));
+    expect(await gateway.stop()).to.equal(0);
+    expect(gateway.output().match(/starts again/g)).to.have.length(1);
   });
 });
