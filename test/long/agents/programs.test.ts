@@ -14,6 +14,8 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { answerIn } from '../../http/identity/agent.js';
 import { type AgentSite, LAST_WORDS, startAgentSite, type Turn, VIDEO } from '../../support/agents/agent-site.js';
+import { chromiumFor } from '../../support/browser/chromium.js';
+import { launchPageBrowser } from '../../support/browser/page-browser.js';
 import { until } from '../../support/until.js';
 
 const run = promisify(execFile);
@@ -161,6 +163,39 @@ describe('programs of agents', function () {
     const home = await codexHome();
     await signIn(home, 'codex');
     expectConversation(await runIn(home, 'codex', codexTask, { MEDIAGATE_API_KEY: site.gateway.apiKey }));
+  });
+
+  it('the page of the inspector signs in by the address alone, and lists the tools', async function () {
+    const browser = await launchPageBrowser(await chromiumFor(this));
+    const env = { PATH: process.env.PATH, HOME: await makeHome(), MCP_AUTO_OPEN_ENABLED: 'false' };
+    const program = spawn(path.join(programs, 'node_modules', '.bin', 'mcp-inspector'), ['--web'], { env });
+    let printed = '';
+    for (const stream of [program.stdout, program.stderr]) stream.on('data', (bytes) => (printed += String(bytes)));
+    try {
+      const page = await (await browser.newContext()).newPage();
+      const address = await until(() => /http:\S+\?MCP_INSPECTOR_API_TOKEN=\w+/.exec(printed)?.[0]).catch(() => '');
+      expect(address, printed).not.to.equal('');
+      await page.goto(address);
+      await page.getByRole('button', { name: 'Add Servers' }).click();
+      await page.getByText('Add manually').click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByPlaceholder('my-server').fill('mediagate');
+      await dialog.getByRole('textbox').nth(1).click();
+      await page.getByRole('option', { name: 'streamable-http' }).click();
+      await dialog.getByPlaceholder('https://example.com/mcp').fill(`${site.gateway.url}/mcp`);
+      await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByLabel('Connect or disconnect "mediagate"').click({ force: true });
+      await page.getByRole('link', { name: 'Continue' }).click();
+      await page.getByLabel('Email').fill('ann@example.com');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'Connect MCP Inspector?' }).waitFor();
+      await page.getByRole('button', { name: 'Allow' }).click();
+      await page.getByText('Tools', { exact: true }).first().click();
+      await page.getByText('get_link_data', { exact: true }).waitFor();
+    } finally {
+      program.kill();
+      await browser.close();
+    }
   });
 
   it('the inspector finds no fault in the tools, and calls one', async () => {
