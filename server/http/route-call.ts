@@ -205,7 +205,9 @@ function toRequest({ method, path, headers, bytes, keyId }: HandlerCall, socket:
   request.httpVersionMajor = 1;
   request.httpVersionMinor = 1;
   request.headers = fields;
-  request.rawHeaders = Object.entries(fields).flat();
+  const raw: string[] = [];
+  for (const name in fields) raw.push(name, fields[name] ?? '');
+  request.rawHeaders = raw;
   request.complete = true;
   if (keyId !== undefined) keyIds.set(request, keyId);
   return request;

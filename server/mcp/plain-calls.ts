@@ -4,8 +4,9 @@
  * exactly of this form, goes to the package, whose answers a test holds these to. A call that takes longer than some
  * seconds continues as events, whose comments keep the connection open.
  *
- * Gain: a cached link by `get_link_data` takes 1.1 to 1.8 ms of CPU where the package takes 2.6 ms. It makes a server for
- * each request, web requests and streams, and checks each message against several schemas.
+ * Gain: the package makes a server for each request, web requests and streams, and checks each message against several
+ * schemas: a cached link by `get_link_data` takes 7.6 times the CPU of its route by it, 5.6 times without it, and 1.4 to
+ * 1.6 times with results that are ready (see `link-parts.ts`).
  */
 
 import type { IncomingHttpHeaders } from 'node:http';

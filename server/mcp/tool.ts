@@ -139,5 +139,5 @@ export function isGranted(
 ): boolean {
   if (grant === 'any') return true;
   if (rpm === 0 || (alsoNeeds !== undefined && !grants.includes(alsoNeeds))) return false;
-  return [grant].flat().some((one) => grants.includes(one));
+  return typeof grant === 'string' ? grants.includes(grant) : grant.some((one) => grants.includes(one));
 }
