@@ -35,7 +35,7 @@ export { agentClients } from './agent-clients.js';
 export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets } from './erased-allowances.js';
 export { groupKeyRoutes, readSharedGroups, type SharedGroup } from './group-keys.js';
-export { Identity, type PasskeyStatus, type SignInStatus } from './identity.js';
+export { Identity, type PasskeyStatus, type SignInApp, type SignInStatus } from './identity.js';
 export { MAX_OVERLAP_HOURS } from './key-bodies.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';

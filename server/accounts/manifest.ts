@@ -30,7 +30,7 @@ import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './account-plans.js';
 import { type AccountAnswer, type AccountView, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
 import { agentClients } from './agent-clients.js';
-import type { Identity, SignInStatus } from './identity.js';
+import { describeSignIn, type Identity, type OpenidAddresses, SIGN_IN_FIELDS, type SignInStatus } from './identity.js';
 import { encodePayAsYouGo, type PayAsYouGoOffer, PayAsYouGoSchema } from './pay-as-you-go-view.js';
 import type { AccountServices, SignedIn } from './sessions.js';
 import {
@@ -57,6 +57,7 @@ export interface ManifestParts {
   baseUrl: string;
   siteUrl: string;
   signIn: SignInStatus;
+  openid: OpenidAddresses | undefined;
   catalogue: Catalogue;
   payAsYouGo: PayAsYouGoOffer;
   models: ReturnType<Gateway['models']>;
@@ -64,22 +65,11 @@ export interface ManifestParts {
   endpoints: readonly Endpoint[];
 }
 
-/** How people sign in: at the provider, or with passkeys on the pages of the site. */
-function describeProvider({ oidc, provider, passkeys }: SignInStatus) {
-  if (oidc === 'off' && passkeys.state === 'ready') {
-    const passwordPolicy =
-      'There are no passwords, and no program may ask for one: people sign in with passkeys, on the pages of this site alone.';
-    return { provider: null, protocol: 'WebAuthn', passwordPolicy };
-  }
-  const passwordPolicy =
-    'The service never sees a password of the identity provider, and no program may ask for it: people sign in on the pages of the provider alone.';
-  return { provider: provider ?? null, protocol: 'OpenID Connect', passwordPolicy };
-}
-
 export function encodeManifest({
   baseUrl,
   siteUrl,
   signIn,
+  openid,
   catalogue,
   payAsYouGo,
   models,
@@ -96,7 +86,7 @@ export function encodeManifest({
     baseUrl,
     siteUrl,
     auth: {
-      ...describeProvider(signIn),
+      ...describeSignIn(signIn, openid),
       available: signIn.state === 'ready',
       loginUrl: `${siteUrl}/signin`,
       unauthenticatedInstruction: SIGN_IN_INSTRUCTION,
@@ -267,22 +257,6 @@ const SetupSchema = Type.Object({
     'The account of the signed-in user. Null if no user is signed in.',
   ),
 });
-const Auth = Type.Object({
-  provider: field(Nullable(Text), 'Name of the identity provider. Null with passkeys, and if none is configured.'),
-  protocol: field(Text, '`OpenID Connect`, or `WebAuthn` for passkeys of this site.', 'OpenID Connect'),
-  available: field(Type.Boolean(), 'Whether users can sign in now.'),
-  loginUrl: field(Text, 'Address of the sign-in.'),
-  unauthenticatedInstruction: field(Text, 'What a program should tell a user who is not signed in.'),
-  passwordPolicy: field(Text, 'Who may ask for a password.'),
-  deviceFlow: field(
-    Type.Object({
-      authorizationUrl: field(Text, 'Address that starts the device flow.'),
-      tokenUrl: field(Text, 'Address to poll.'),
-      verificationUrl: field(Text, 'Page where the user enters the code.'),
-    }),
-    'The device flow (RFC 8628).',
-  ),
-});
 const Routes = field(Type.Array(Text), 'Routes of the API that the model answers on.', ['/v1/audio/speech']);
 const ReadyModels = Type.Object({
   source: field(Text, 'The request that lists the models of an API key.'),
@@ -318,7 +292,7 @@ const ManifestSchema = Type.Object({
   version: field(Text, 'Version of the API, as a date.', API_VERSION),
   baseUrl: field(Text, 'Address of the API, without a trailing slash.'),
   siteUrl: field(Text, 'Address of the account site, without a trailing slash.'),
-  auth: field(Auth, 'How users sign in, and how programs start the device flow.'),
+  auth: field(Type.Object(SIGN_IN_FIELDS), 'How users sign in, and how programs start the device flow.'),
   endpoints: field(Type.Record(Type.String(), Text), 'Addresses of the API, by name.'),
   methods: field(Type.Record(Type.String(), Type.Array(Text)), 'HTTP methods of each address, by name.'),
   ...CatalogueSchema,
@@ -340,7 +314,7 @@ interface AgentServices extends AccountServices {
   /** Whether there is an endpoint for agents. */
   mcpEnabled: boolean;
   /** Whether agents can sign in there. */
-  authorization: { isAvailable(): boolean };
+  authorization: { isAvailable(): boolean; describeProvider(): OpenidAddresses | undefined };
 }
 
 const COMMON = { method: 'GET', grant: 'none', tag: 'Account' } as const;
@@ -400,7 +374,8 @@ export function agentRoutes(services: AgentServices): Route[] {
   function sendManifest(context: RequestContext): void {
     const clients = clientsFor(modelsForSetup(undefined));
     const addresses = { baseUrl: baseUrl(), siteUrl: site().url };
-    const offered = { signIn: identity.status(), catalogue, payAsYouGo: payments.payAsYouGo };
+    const signIn = { signIn: identity.status(), openid: authorization.describeProvider() };
+    const offered = { ...signIn, catalogue, payAsYouGo: payments.payAsYouGo };
     const [models, endpoints] = [gateway.models(), endpointsOf(routes)];
     sendJson(context, encodeManifest({ ...addresses, ...offered, models, clients, endpoints }), 'public');
   }

@@ -62,8 +62,10 @@ async function checkPasskeys(settings: Settings, logger: Logger, host: string): 
     const ended = await state.passkeys.countElsewhere(host);
     if (ended > 0) return { name, level: 'warn', detail, advice: endedPasskeys(ended, host) };
     if (await state.users.hasOperator()) return { name, level: 'ok', detail };
-    const advice = 'Run "mediagate users invite --operator", and open the link that it prints.';
-    return { name, level: 'warn', detail: `${detail}; there is no operator`, advice };
+    // So it is before the first start, which prints the link.
+    const advice =
+      'Next: start the gateway, or run "mediagate users invite --operator", and open the link that it prints.';
+    return { name, level: 'ok', detail: `${detail}; the first operator has not signed in yet`, advice };
   } finally {
     await state.close();
   }

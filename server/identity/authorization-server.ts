@@ -2,7 +2,8 @@
  * The authorization server as part of the gateway. The library answers requests inside of the process, so that limits,
  * log lines and security headers are those of every route, and it sees the address of the site behind any proxy. Only
  * the parameters that count reach it, and of cookies only its own two. It is loaded by the first request. Agents can sign
- * in if the site has a sign-in and an address with https or on loopback.
+ * in if the site has a sign-in and an address with https or on loopback. So can people at the applications of the operator,
+ * for which it is an OpenID provider: who is signed in here goes on there at once.
  */
 
 import type { KeyObject } from 'node:crypto';
@@ -14,13 +15,18 @@ import { type CallAnswer, callHandler, clientSignal, type RequestContext, type S
 import { GRANTS, type Grant, type KeyTable, newToken } from '../keys/index.js';
 import { MCP_PATH } from '../mcp/index.js';
 import { freeTierTerms, type PlanTermsOptions } from '../plans/index.js';
+import { APPLICATION_SCOPES, findApplication, readApplicationScope } from './applications.js';
 import type { Artifacts } from './artifacts.js';
 import { describeRedirect, isDocumentId, MetadataError } from './client-metadata.js';
 import type { AgentProgram, ConnectionRecord, Connections } from './connections.js';
+import { AUTHORIZE_PATH, KEYS_PATH, TOKEN_PATH, USERINFO_PATH } from './paths.js';
 import type { Programs } from './programs.js';
 import type { Provider } from './provider.js';
 
 export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource';
+const OPENID_CONFIGURATION_PATH = '/.well-known/openid-configuration';
+/** How long an application can use what it got for a sign-in. */
+const APPLICATION_SECONDS = 15 * 60;
 /** Cookies of the library. */
 const COOKIES: ReadonlySet<string> = new Set(['oauth-consent', 'oauth-resume']);
 
@@ -34,7 +40,7 @@ export interface AgentSignInStores {
 export interface AuthorizationServerOptions extends PlanTermsOptions {
   agentSignIn: AgentSignInStores;
   users: Pick<Users, 'find'>;
-  identity: Pick<Identity, 'status'>;
+  identity: Pick<Identity, 'status' | 'applications'>;
   gateway: Pick<Gateway, 'httpClient'>;
   keys: Pick<KeyTable, 'refresh'>;
   /** Its secret. */
@@ -64,6 +70,8 @@ function quotable(text: string): string {
   return text.replace(/["\\]|[^\x20-\x7e]/g, "'");
 }
 
+type Params = Record<string, string | undefined>;
+
 /** Parameters of a request for access that reach the library. */
 const PARAMETERS = ['client_id', 'redirect_uri', 'response_type', 'state', 'code_challenge', 'code_challenge_method'];
 
@@ -77,16 +85,45 @@ export class AuthorizationServer {
 
   /** Whether agents can sign in. */
   isAvailable(): boolean {
-    const { mcpEnabled, mcpSignIn, site, identity } = this.#options;
-    if (!mcpEnabled || !mcpSignIn) return false;
-    const { secure, loopback } = site();
-    return (secure || loopback) && identity.status().state !== 'off';
+    const { mcpEnabled, mcpSignIn } = this.#options;
+    return mcpEnabled && mcpSignIn && this.#canSignIn();
+  }
+
+  /** Whether it is the OpenID provider of this gateway: of its passkeys, or of applications of the operator. */
+  isProvider(): boolean {
+    const { identity } = this.#options;
+    const { oidc, passkeys } = identity.status();
+    return this.#canSignIn() && (identity.applications.length > 0 || (oidc === 'off' && passkeys.state === 'ready'));
+  }
+
+  /** Whether a client id is that of an application of the operator. */
+  isApplication(id: string): boolean {
+    return this.#application(id) !== undefined;
+  }
+
+  /** Addresses of the OpenID provider, for the manifest. Undefined if it is none. */
+  describeProvider() {
+    if (!this.isProvider()) return undefined;
+    const { url } = this.#options.site();
+    return {
+      issuer: url,
+      configurationUrl: `${url}${OPENID_CONFIGURATION_PATH}`,
+      authorizationUrl: url + AUTHORIZE_PATH,
+      tokenUrl: url + TOKEN_PATH,
+      userinfoUrl: url + USERINFO_PATH,
+      keysUrl: url + KEYS_PATH,
+    };
   }
 
   /** @throws GatewayError `agent_sign_in_unavailable`. */
   checkAvailable(): void {
     if (this.isAvailable()) return;
     throw new GatewayError('agent_sign_in_unavailable', 'Agents cannot sign in here. Use an API key as bearer token.');
+  }
+
+  /** Checks that agents or applications can sign in. @throws GatewayError `agent_sign_in_unavailable`. */
+  checkOpen(): void {
+    if (!this.isProvider()) this.checkAvailable();
   }
 
   /** The address that tokens are for. */
@@ -118,8 +155,16 @@ export class AuthorizationServer {
   async describe(context: RequestContext): Promise<object> {
     const { json } = await this.#call(context, { method: 'GET', path: context.path });
     const { claims_supported: _claims, claim_types_supported: _types, ...rest } = json as Record<string, unknown>;
-    const own = { scopes_supported: [...GRANTS], response_modes_supported: ['query'] };
-    return { ...rest, ...own, client_id_metadata_document_supported: true };
+    const common = { ...rest, response_modes_supported: ['query'], client_id_metadata_document_supported: true };
+    const method = 'token_endpoint_auth_methods_supported';
+    if (context.path !== OPENID_CONFIGURATION_PATH)
+      return { ...common, scopes_supported: [...GRANTS], [method]: ['none'] };
+    return {
+      ...common,
+      scopes_supported: [...APPLICATION_SCOPES, ...GRANTS],
+      [method]: ['client_secret_basic', 'client_secret_post', 'none'],
+      claims_supported: ['sub', 'name', 'email', 'iss', 'aud', 'exp', 'iat'],
+    };
   }
 
   /**
@@ -130,19 +175,33 @@ export class AuthorizationServer {
     const sent = new URLSearchParams(context.querystring);
     const [clientId, ...more] = sent.getAll('client_id');
     if (clientId === undefined || more.length > 0) throw invalidRequest('client_id must be sent once.');
+    const isApplication = this.isApplication(clientId);
+    const passed = new URLSearchParams();
+    for (const name of [...PARAMETERS, isApplication ? 'nonce' : 'resource'])
+      for (const value of sent.getAll(name)) passed.append(name, value);
+    if (sent.get('prompt') === 'none') passed.set('prompt', 'none');
+    const scope = isApplication ? readApplicationScope(sent.get('scope')) : readScope(sent.get('scope'));
+    passed.set('scope', scope.join(' '));
+    if (!isApplication) await this.#checkProgram(clientId);
+    return this.#call(context, { method: 'GET', path: `${context.path}?${passed}` });
+  }
+
+  /** @throws GatewayError `agent_request_invalid`, `agent_sign_in_unavailable`. */
+  async #checkProgram(clientId: string): Promise<void> {
+    this.checkAvailable();
     const known = await this.#resolve(clientId);
     if (!known)
       throw invalidRequest('This program is not registered here, or was not used for too long: connect it again.');
-    const passed = new URLSearchParams();
-    for (const name of [...PARAMETERS, 'resource']) for (const value of sent.getAll(name)) passed.append(name, value);
-    if (sent.get('prompt') === 'none') passed.set('prompt', 'none');
-    passed.set('scope', readScope(sent.get('scope')).join(' '));
-    return this.#call(context, { method: 'GET', path: `${context.path}?${passed}` });
   }
 
   /** Continues a request that a user has answered. */
   resume(context: RequestContext): Promise<CallAnswer> {
     return this.#call(context, { method: 'GET', path: context.path });
+  }
+
+  /** Who the user of an access token is, as the library answers it. */
+  describeUser(context: RequestContext, authorization: string | undefined): Promise<CallAnswer> {
+    return this.#call(context, { method: 'GET', path: USERINFO_PATH, authorization });
   }
 
   /** Passes a form or a JSON object to the library. */
@@ -154,13 +213,31 @@ export class AuthorizationServer {
   async find(context: RequestContext, uid: string): Promise<AccessRequest> {
     const { provider } = await this.#open();
     const { params } = await this.#interaction(provider, context, uid);
-    const { client_id: clientId, redirect_uri: redirectUri, scope } = params as Record<string, string | undefined>;
+    const { client_id: clientId, redirect_uri: redirectUri, scope } = params as Params;
     const metadata = await this.#options.agentSignIn.programs.find(clientId ?? '');
     if (!metadata || clientId === undefined || redirectUri === undefined) throw expired();
     const { host: redirectHost, isLocal, isApp } = describeRedirect(redirectUri);
     const host = isDocumentId(clientId) ? new URL(clientId).host : null;
     const name = String(metadata.client_name || host || redirectHost);
     return { program: { clientId, name, host, redirectHost }, isLocal, isApp, grants: readScope(scope ?? null) };
+  }
+
+  /**
+   * Signs a user in at the application whose request this browser has begun.
+   * @returns The path at which the browser goes on. Undefined if the request is that of an agent.
+   * @throws GatewayError `agent_request_invalid`.
+   */
+  async signIn(context: RequestContext, uid: string, { id: accountId }: UserRecord): Promise<string | undefined> {
+    const { provider } = await this.#open();
+    const { client_id: clientId = '', scope } = (await this.#interaction(provider, context, uid)).params as Params;
+    if (!this.isApplication(clientId)) return undefined;
+    const grant = new provider.Grant({ accountId, clientId });
+    const grantId = newToken();
+    Object.assign(grant, { jti: grantId, expiresIn: APPLICATION_SECONDS });
+    grant.addOIDCScope(readApplicationScope(scope ?? null).join(' '));
+    await grant.save();
+    const result = { login: { accountId, remember: false }, consent: { grantId } };
+    return pathOf(await provider.interactionResult(context.req, context.res, result));
   }
 
   /**
@@ -214,6 +291,16 @@ export class AuthorizationServer {
     return isEnded;
   }
 
+  #canSignIn(): boolean {
+    const { secure, loopback } = this.#options.site();
+    return (secure || loopback) && this.#options.identity.status().state !== 'off';
+  }
+
+  #application(id: string) {
+    const { identity, pepper } = this.#options;
+    return findApplication({ applications: identity.applications, secret: pepper.secret }, id);
+  }
+
   async #resolve(clientId: string) {
     const { agentSignIn, gateway } = this.#options;
     try {
@@ -233,10 +320,7 @@ export class AuthorizationServer {
     return found;
   }
 
-  async #call(
-    context: RequestContext,
-    { method, path, type, bytes }: { method: string; path: string; type?: string; bytes?: Buffer },
-  ): Promise<CallAnswer> {
+  async #call(context: RequestContext, { method, path, type, bytes, authorization }: LibraryCall): Promise<CallAnswer> {
     const { handler } = await this.#open();
     const { req, res, state } = context;
     const { host, protocol } = new URL(this.#options.site().url);
@@ -248,6 +332,7 @@ export class AuthorizationServer {
       'x-request-id': state.requestId,
       accept: 'application/json',
       ...(type !== undefined && { 'content-type': type }),
+      ...(authorization !== undefined && { authorization }),
       ...(cookies.length > 0 && { cookie: cookies.join('; ') }),
     };
     const answer = await callHandler(
@@ -273,7 +358,11 @@ export class AuthorizationServer {
         resource: () => this.resource(),
         secret: pepper.secret,
         ...agentSignIn,
-        isActive: async (userId) => (await users.find(userId))?.suspendedAt === null,
+        application: (id) => this.#application(id),
+        async activeUser(userId) {
+          const user = await users.find(userId);
+          return user?.suspendedAt === null ? user : undefined;
+        },
         ended: () => keys.refresh(),
         logger,
       });
@@ -283,6 +372,14 @@ export class AuthorizationServer {
     this.#opened = opened;
     return opened.provider;
   }
+}
+
+interface LibraryCall {
+  method: string;
+  path: string;
+  type?: string;
+  bytes?: Buffer;
+  authorization?: string | undefined;
 }
 
 /** The grants that a program asks for, all if it names none. */

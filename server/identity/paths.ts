@@ -7,4 +7,5 @@ export const CONSENT_PATH = '/oauth/consent';
 export const TOKEN_PATH = '/oauth/token';
 export const REGISTER_PATH = '/oauth/register';
 export const REVOKE_PATH = '/oauth/revoke';
+export const USERINFO_PATH = '/oauth/userinfo';
 export const KEYS_PATH = '/oauth/keys';

@@ -1,12 +1,13 @@
 /*
- * The authorization server, by the library: the only file that imports it. Programs use codes with PKCE (S256), have no
- * secret, and get opaque tokens for one address, `/mcp`. Each request for access is answered by a person on a page of the site:
- * the library has no session of its own, so a browser alone is never enough. An access token lasts 15 minutes. A refresh
- * token is replaced at each use and lasts 30 days without one; a second use of a code or a refresh token ends the
- * connection. Nothing is in memory that another node would need.
+ * The authorization server and OpenID provider, by the library: the only file that imports it. Programs of agents use
+ * codes with PKCE (S256), have no secret, and get opaque tokens for one address, `/mcp`. Each of their requests is answered
+ * by a person on a page of the site: the library has no session of its own, so a browser alone is never enough. An access
+ * token lasts 15 minutes. A refresh token is replaced at each use and lasts 30 days without one; a second use of a code or a
+ * refresh token ends the connection. Applications of the operator have a secret besides, and get an identity token and an
+ * access token for userinfo alone. Nothing is in memory that another node would need.
  */
 
-import { hkdfSync, type KeyObject, type webcrypto } from 'node:crypto';
+import { createECDH, hkdfSync, type KeyObject, type webcrypto } from 'node:crypto';
 import {
   type Adapter,
   type AdapterPayload,
@@ -16,10 +17,21 @@ import {
   Provider,
 } from 'oidc-provider';
 import type { Logger } from '../../core/runtime/index.js';
+import type { UserRecord } from '../accounts/index.js';
 import { GRANTS, newAgentToken } from '../keys/index.js';
+import { APPLICATION_SCOPES } from './applications.js';
 import type { ArtifactModel, Artifacts, Payload } from './artifacts.js';
+import type { ClientMetadata } from './client-metadata.js';
 import { CONNECTION_SECONDS, type Connections } from './connections.js';
-import { AUTHORIZE_PATH, CONSENT_PATH, KEYS_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from './paths.js';
+import {
+  AUTHORIZE_PATH,
+  CONSENT_PATH,
+  KEYS_PATH,
+  REGISTER_PATH,
+  REVOKE_PATH,
+  TOKEN_PATH,
+  USERINFO_PATH,
+} from './paths.js';
 import type { Programs } from './programs.js';
 
 /** Seconds that a request for access waits for its user. */
@@ -33,13 +45,15 @@ export interface ProviderOptions {
   issuer: string;
   /** The address that tokens are for. */
   resource(): string;
-  /** Signs nothing that a program reads, but the library needs a key: all nodes derive the same. */
+  /** The keys that sign identity tokens follow from it, on all nodes the same. */
   secret: KeyObject;
   artifacts: Artifacts;
   programs: Programs;
   connections: Connections;
-  /** Whether the user exists and may sign in. */
-  isActive(userId: string): Promise<boolean>;
+  /** An application of the operator. */
+  application(id: string): ClientMetadata | undefined;
+  /** The user, who exists and may sign in. */
+  activeUser(userId: string): Promise<UserRecord | undefined>;
   /** After a connection has ended. */
   ended(): Promise<void>;
   logger: Logger;
@@ -72,31 +86,35 @@ function nameTokens({ AccessToken, RefreshToken }: Provider): void {
   }
 }
 
-function configure({ resource, secret, isActive, ...stored }: ProviderOptions): Configuration {
+function configure({ resource, secret, activeUser, ...stored }: ProviderOptions): Configuration {
   const server = () => ({ scope: GRANTS.join(' '), audience: resource(), accessTokenFormat: 'opaque' as const });
   return {
     adapter: (model) => createAdapter(model, stored),
-    scopes: [...GRANTS],
+    scopes: [...APPLICATION_SCOPES, ...GRANTS],
+    claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
+    // Many applications read the name in the identity token alone.
+    conformIdTokenClaims: false,
     responseTypes: ['code'],
     pkce: { required: () => true },
-    clientAuthMethods: ['none'],
+    clientAuthMethods: ['none', 'client_secret_post'],
     clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'EdDSA' },
-    enabledJWA: { idTokenSigningAlgValues: ['EdDSA'] },
-    jwks: { keys: [signingKey(secret)] },
+    enabledJWA: { idTokenSigningAlgValues: ['ES256', 'EdDSA'] },
+    jwks: { keys: [applicationKey(secret), signingKey(secret)] },
     features: {
       devInteractions: { enabled: false },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
       rpInitiatedLogout: { enabled: false },
-      userinfo: { enabled: false },
+      userinfo: { enabled: true },
       revocation: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
       registration: { enabled: true, issueRegistrationAccessToken: false },
       resourceIndicators: {
         enabled: true,
-        defaultResource: resource,
+        // Tokens of applications are for userinfo alone.
+        defaultResource: (_context, client) => (client.clientAuthMethod === 'none' ? resource() : (undefined as never)),
         useGrantedResource: () => true,
-        getResourceServerInfo(_context, indicator) {
-          if (indicator === resource()) return server();
+        getResourceServerInfo(_context, indicator, client) {
+          if (indicator === resource() && client.clientAuthMethod === 'none') return server();
           throw new errors.InvalidTarget(`tokens are only for ${resource()}`);
         },
       },
@@ -107,6 +125,7 @@ function configure({ resource, secret, isActive, ...stored }: ProviderOptions): 
       registration: REGISTER_PATH,
       revocation: REVOKE_PATH,
       jwks: KEYS_PATH,
+      userinfo: USERINFO_PATH,
     },
     cookies: {
       names: { session: 'oauth-session', interaction: 'oauth-consent', resume: 'oauth-resume' },
@@ -128,8 +147,11 @@ function configure({ resource, secret, isActive, ...stored }: ProviderOptions): 
       Session: REQUEST_SECONDS,
     },
     async findAccount(_context, userId) {
-      if (!(await isActive(userId))) return undefined;
-      return { accountId: userId, claims: () => ({ sub: userId }) };
+      const user = await activeUser(userId);
+      if (!user) return undefined;
+      const { name, email } = user;
+      const claims = { sub: userId, ...(name !== null && { name }), ...(email !== null && { email }) };
+      return { accountId: userId, claims: () => claims };
     },
     // A grant is that of one answer of the user, never an earlier one.
     loadExistingGrant({ oidc: { result, provider } }) {
@@ -154,6 +176,25 @@ function alwaysAsk(): interactionPolicy.DefaultPolicy {
   return policy;
 }
 
+/** Signs the identity tokens of applications: most of their libraries know ES256. */
+function applicationKey(secret: KeyObject): webcrypto.JsonWebKey & { kty: 'EC' } {
+  const curve = createECDH('prime256v1');
+  for (let tried = 0; ; tried += 1) {
+    const seed = Buffer.from(hkdfSync('sha256', secret, '', `mediagate identity tokens ${tried}`, 32));
+    try {
+      curve.setPrivateKey(seed);
+      break;
+    } catch {
+      // One of 2^32 seeds is no key of the curve.
+    }
+  }
+  const point = curve.getPublicKey();
+  const [x, y, d] = [point.subarray(1, 33), point.subarray(33), curve.getPrivateKey()].map((part) =>
+    Buffer.concat([Buffer.alloc(32 - part.length), part]).toString('base64url'),
+  );
+  return { kty: 'EC', crv: 'P-256', x, y, d, alg: 'ES256', use: 'sig' } as never;
+}
+
 /** DER of an Ed25519 private key, before its 32 bytes. */
 const ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
@@ -172,10 +213,10 @@ const STORED: ReadonlySet<string> = new Set([
   'RefreshToken',
 ] satisfies ArtifactModel[]);
 
-type Stored = Pick<ProviderOptions, 'issuer' | 'artifacts' | 'programs' | 'connections' | 'ended'>;
+type Stored = Pick<ProviderOptions, 'issuer' | 'artifacts' | 'programs' | 'application' | 'connections' | 'ended'>;
 
 function createAdapter(name: string, stored: Stored): Adapter {
-  if (name === 'Client') return clientAdapter(stored.programs);
+  if (name === 'Client') return clientAdapter(stored);
   return STORED.has(name) ? artifactAdapter(name as ArtifactModel, stored) : NOTHING;
 }
 
@@ -190,11 +231,11 @@ const NOTHING: Adapter = {
   revokeByGrantId: async () => undefined,
 };
 
-function clientAdapter(programs: Programs): Adapter {
+function clientAdapter({ programs, application }: Stored): Adapter {
   return {
     ...NOTHING,
     upsert: (id, payload) => programs.save(id, payload),
-    find: async (id) => (await programs.find(id)) as AdapterPayload | undefined,
+    find: async (id) => (application(id) ?? (await programs.find(id))) as AdapterPayload | undefined,
   };
 }
 

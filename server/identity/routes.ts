@@ -24,10 +24,11 @@ import {
   Url,
 } from '../http/index.js';
 import { MCP_PATH } from '../mcp/index.js';
+import { readClientHeader } from './applications.js';
 import { type AuthorizationServer, RESOURCE_METADATA_PATH } from './authorization-server.js';
 import { MetadataError, readMetadata } from './client-metadata.js';
 import { type ConnectionServices, connectionRoutes } from './connection-routes.js';
-import { AUTHORIZE_PATH, KEYS_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from './paths.js';
+import { AUTHORIZE_PATH, KEYS_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH, USERINFO_PATH } from './paths.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 const REQUESTS_PER_MINUTE = 60;
@@ -82,7 +83,8 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
         ...metadata,
         path,
         summary: 'Metadata of the authorization server',
-        description: 'Addresses of sign-in for agents, and what they accept (RFC 8414).',
+        description:
+          'Addresses of sign-in for agents and for applications of the operator, and what they accept (RFC 8414, OpenID Connect Discovery).',
         handler: (context) => handlers.sendServer(context),
       }),
     ),
@@ -90,7 +92,7 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
       ...metadata,
       path: KEYS_PATH,
       summary: 'Keys of the authorization server',
-      description: 'Public keys as JSON Web Key Set. Tokens are opaque, so no program needs them.',
+      description: 'Public keys of identity tokens, as JSON Web Key Set. Access tokens are opaque.',
       handler: (context) => handlers.sendKeys(context),
     }),
     defineRoute({
@@ -100,12 +102,19 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
       description:
         'Begins a request for access with a code and PKCE (S256): redirects to the page on which the user answers it.',
       query: {
-        client_id: { schema: Text, description: 'Id from the registration, or address of a metadata document.' },
+        client_id: {
+          schema: Text,
+          description: 'Id from the registration, address of a metadata document, or name of an application.',
+        },
         redirect_uri: { schema: Text, description: 'Where the program gets the code.' },
         response_type: { schema: Text, description: '`code`.' },
         code_challenge: { schema: Text, description: 'SHA-256 of the verifier, base64url.' },
         code_challenge_method: { schema: Text, description: '`S256`.' },
-        scope: { schema: Text, description: 'Grants, separated by spaces. Default: all.' },
+        scope: {
+          schema: Text,
+          description: 'Grants, separated by spaces. Default: all. Of applications: `openid profile email`.',
+        },
+        nonce: { schema: Text, description: 'Of applications: is in the identity token.' },
         state: { schema: Text, description: 'Returned unchanged.' },
         resource: { schema: Text, description: 'The address of `/mcp`, the only one that tokens are for.' },
       },
@@ -124,12 +133,13 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
       path: TOKEN_PATH,
       summary: 'Tokens for a program',
       description:
-        'Returns tokens for a code, or new ones for a refresh token, which is then replaced. An access token is valid for 15 minutes, for `/mcp` alone.',
+        'Returns tokens for a code, or new ones for a refresh token, which is then replaced. An access token is valid for 15 minutes, for `/mcp` alone. An application of the operator authenticates with its secret, in the body or by Basic, and gets an identity token with an access token for `/oauth/userinfo`.',
       body: {
         type: TYPES,
         schema: Type.Object({
           grant_type: field(Text, '`authorization_code` or `refresh_token`.', 'refresh_token'),
-          client_id: field(Text, 'Id of the program.', 'CLIENT_ID'),
+          client_id: optional(Text, 'Id of the program. Not needed with Basic.', 'CLIENT_ID'),
+          client_secret: optional(Text, 'Secret of an application.'),
           code: optional(Text, 'The code.'),
           code_verifier: optional(Text, 'The PKCE verifier of the code.'),
           redirect_uri: optional(Text, 'As in the request for access.'),
@@ -147,11 +157,29 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
             token_type: field(Text, 'Kind of the token.', 'Bearer'),
             expires_in: field(Type.Integer(), 'Seconds until it expires.', 900),
             refresh_token: optional(Text, 'For the next access token. It replaces the one that was sent.'),
+            id_token: optional(Text, 'Of applications: who the user is, signed (ES256).'),
             scope: field(Text, 'Grants of the token.', 'extract images'),
           }),
         },
       },
       handler: (context) => handlers.sendToken(context),
+    }),
+    defineRoute({
+      ...metadata,
+      path: USERINFO_PATH,
+      summary: 'Who the user is',
+      description: 'Returns id, name and, if known, email of the user of an access token of an application.',
+      answers: {
+        200: {
+          description: 'The user.',
+          schema: Type.Object({
+            sub: field(Text, 'Id of the user, which never changes.'),
+            name: optional(Text, 'Name of the user.'),
+            email: optional(Text, 'Email address of the user.'),
+          }),
+        },
+      },
+      handler: (context) => handlers.sendUser(context),
     }),
     defineRoute({
       ...posted,
@@ -200,9 +228,19 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
 }
 
 const TOKEN_FIELDS = [
-  ...['grant_type', 'client_id', 'code', 'code_verifier', 'redirect_uri', 'refresh_token', 'resource', 'scope'],
+  ...[
+    'grant_type',
+    'client_id',
+    'client_secret',
+    'code',
+    'code_verifier',
+    'redirect_uri',
+    'refresh_token',
+    'resource',
+    'scope',
+  ],
 ] as const;
-const REVOCATION_FIELDS = ['token', 'client_id', 'token_type_hint'] as const;
+const REVOCATION_FIELDS = ['token', 'client_id', 'client_secret', 'token_type_hint'] as const;
 
 class Handlers {
   readonly #services: AgentSignInServices;
@@ -222,6 +260,7 @@ class Handlers {
 
   sendResource(context: RequestContext): void {
     const { authorization } = this.#admit(context, this.#others);
+    authorization.checkAvailable();
     this.#sendMetadata(context, authorization.describeResource());
   }
 
@@ -250,6 +289,13 @@ class Handlers {
     pass(context, await authorization.post(context, FORM, await this.#form(context, TOKEN_FIELDS)));
   }
 
+  async sendUser(context: RequestContext): Promise<void> {
+    const { authorization } = this.#admit(context, this.#others);
+    const answer = await authorization.describeUser(context, context.req.headers.authorization);
+    if (answer.status === 401) context.set('WWW-Authenticate', 'Bearer error="invalid_token"');
+    pass(context, answer);
+  }
+
   async revoke(context: RequestContext): Promise<void> {
     const { authorization } = this.#admit(context, this.#others);
     pass(context, await authorization.post(context, FORM, await this.#form(context, REVOCATION_FIELDS)));
@@ -257,6 +303,7 @@ class Handlers {
 
   async register(context: RequestContext): Promise<void> {
     const { authorization } = this.#admit(context, this.#registrations);
+    authorization.checkAvailable();
     const sent = await readJsonBody(context.req, context.res, this.#bodyLimits(context));
     try {
       const bytes = Buffer.from(JSON.stringify(readMetadata(sent)));
@@ -271,7 +318,7 @@ class Handlers {
 
   /** @throws GatewayError `agent_sign_in_unavailable`, `rate_limit_exceeded`. */
   #admit({ req }: RequestContext, limit: AddressLimit): AgentSignInServices {
-    this.#services.authorization.checkAvailable();
+    this.#services.authorization.checkOpen();
     limit.admit(this.#services.addressOf(req));
     return this.#services;
   }
@@ -284,12 +331,19 @@ class Handlers {
   /** The fields of a form that count. */
   async #form(context: RequestContext, names: readonly string[]): Promise<Buffer> {
     const { req, res } = context;
+    const { authorization: header } = req.headers;
     const limits = this.#bodyLimits(context);
     const sent = await (isForm(req) ? readForm(req, res, limits) : readJsonBody(req, res, limits));
     const known = Object.entries(sent).filter((one): one is [string, string] => {
       return names.includes(one[0]) && typeof one[1] === 'string';
     });
-    return Buffer.from(new URLSearchParams(known).toString());
+    const { client_secret: secret, ...fields } = {
+      ...(Object.fromEntries(known) as Record<string, string>),
+      ...readClientHeader(header),
+    };
+    // Programs of agents have none.
+    const isSecret = secret !== undefined && this.#services.authorization.isApplication(fields.client_id ?? '');
+    return Buffer.from(new URLSearchParams({ ...fields, ...(isSecret && { client_secret: secret }) }).toString());
   }
 
   #sendMetadata(context: RequestContext, metadata: object): void {

@@ -90,6 +90,28 @@ export function issuerAddress(text: string): string {
   return text;
 }
 
+/** An application of the operator that signs people in with the accounts of the gateway. */
+export interface SignInApp {
+  /** Its client id. */
+  name: string;
+  redirectUris: readonly string[];
+}
+
+/** `name=address`, separated by commas; an application with several addresses has several entries. */
+export function signInApps(text: string): readonly SignInApp[] {
+  const accepted =
+    'name=address, separated by commas: names of 1 to 32 lower-case letters, digits and hyphens, and https addresses without user or fragment (http on a loopback address alone)';
+  const pairs = list(text).map((entry) => {
+    const [, name = '', address = ''] = /^([a-z][a-z0-9-]{0,31})=(\S+)$/.exec(entry) ?? [];
+    const url = URL.parse(address);
+    const secure = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
+    if (!url || !secure || url.hash || url.username || url.password) throw new Error(accepted);
+    return { name, address };
+  });
+  const byName = Map.groupBy(pairs, ({ name }) => name);
+  return Array.from(byName, ([name, own]) => ({ name, redirectUris: own.map(({ address }) => address) }));
+}
+
 export function origin(text: string): string {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash || url.username) {

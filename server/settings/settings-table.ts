@@ -20,6 +20,7 @@ import {
   origin,
   type Setting,
   secrets,
+  signInApps,
   urlOf,
   webAddress,
   wholeNumber,
@@ -87,6 +88,13 @@ export const SETTINGS = [
     unset: 'none: a public client',
     description: 'Client secret at the provider.',
     read: (text) => ({ oidcClientSecret: text }),
+  },
+  {
+    name: 'SIGN_IN_APPS',
+    unset: 'none',
+    description:
+      'Applications of yours that sign people in with the accounts of this gateway, as `name=address` separated by commas, such as `grafana=https://grafana.example.com/login/generic_oauth`. See docs/accounts/sign-in.md.',
+    read: (text) => ({ signInApps: signInApps(text) }),
   },
   {
     name: 'DATA_DIR',

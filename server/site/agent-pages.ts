@@ -84,13 +84,16 @@ class AgentPages {
   }
 
   async sendRequest(context: ParamsContext): Promise<void> {
-    const { authorization, sessions } = this.#services;
-    authorization.checkAvailable();
+    const { authorization, sessions, site } = this.#services;
+    authorization.checkOpen();
     const visit = await ownVisitOf(context, sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
     checkBrowser(signedIn);
     const uid = paramOf(context, 'uid');
+    // Applications of the operator need no answer.
+    const path = await authorization.signIn(context, uid, signedIn.user);
+    if (path !== undefined) return seeOther(context, site().url + path);
     const request = await authorization.find(context, uid);
     const allowed = await this.#allowed(signedIn, request.grants);
     const label = labelOf(signedIn.user, locale);

@@ -1,58 +1,17 @@
 /** Sign-in by invitation and passkey over HTTP: what is accepted once, and what never. */
 
 import { expect } from 'chai';
+import { DEFAULT_CATALOGUE, planTerms } from '../../../server/plans/index.js';
 import { startScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
-import {
-  createSoftwareAuthenticator,
-  type SoftwareAuthenticator,
-} from '../../support/accounts/software-authenticator.js';
+import { createSoftwareAuthenticator } from '../../support/accounts/software-authenticator.js';
 import { engines, ManualClock } from '../../support/databases/engines.js';
 import type { Answer } from '../http/listening-app.js';
+import { createPasskeyBrowser as createBrowser, SITE } from './passkey-browser.js';
 import type { SignInApp } from './sign-in-app.js';
 import { startSignInApp } from './sign-in-app.js';
 
-const SITE = 'https://gateway.example';
 const SESSION = '__Host-mediagate';
 const HOUR_MS = 3_600_000;
-
-/** A browser that keeps cookies of the site. */
-function createBrowser(app: SignInApp, origin = SITE) {
-  const cookies = new Map<string, string>();
-  async function post(path: string, body: unknown = {}, method = 'POST'): Promise<Answer> {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const headers = { 'content-type': 'application/json', origin, cookie };
-    const answer = await app.request(path, {
-      method,
-      headers,
-      ...(method === 'POST' && { body: JSON.stringify(body) }),
-    });
-    for (const set of answer.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
-      if (value === '') cookies.delete(name);
-      else cookies.set(name, value);
-    }
-    return answer;
-  }
-  const optionsOf = async (path: string, body: unknown = {}) => {
-    const answer = await post(path, body);
-    expect(answer.status, answer.text).to.equal(200);
-    return answer.json.publicKey;
-  };
-  return {
-    cookies,
-    post,
-    optionsOf,
-    get: (path: string) => post(path, undefined, 'GET'),
-    async accept(invitation: string, authenticator: SoftwareAuthenticator, name = 'Ann'): Promise<Answer> {
-      const options = await optionsOf('/api/invitation/options', { invitation, name });
-      return post('/api/invitation/accept', { credential: authenticator.register(options) });
-    },
-    async signIn(authenticator: SoftwareAuthenticator, wrong = {}): Promise<Answer> {
-      const options = await optionsOf('/api/passkeys/sign-in/options');
-      return post('/api/passkeys/sign-in', { credential: authenticator.signIn(options, wrong) });
-    },
-  };
-}
 
 describe('passkeys over HTTP', () => {
   let app: SignInApp;
@@ -103,6 +62,19 @@ describe('passkeys over HTTP', () => {
     expect(await app.state.invitations.inviteFirst()).to.equal(undefined);
   });
 
+  it('give the account of an invitation its plan, as it was when the person was invited', async () => {
+    const terms = planTerms('token_30m', { catalogue: DEFAULT_CATALOGUE, freeTierPeriod: 'lifetime' });
+    const { browser: own } = await newcomer({ terms });
+    const { plan } = (await own.get('/api/user')).json;
+    expect(plan).to.include({ id: 'token_30m' });
+    const { browser: other } = await newcomer();
+    expect((await other.get('/api/user')).json.plan?.id).to.not.equal('token_30m');
+    for (const wrong of [{ role: 'operator' }, { userId: 'user_any' }] as const) {
+      const refused = await app.state.invitations.invite({ terms, actor: 'gateway', ...wrong }).catch((error) => error);
+      expect([refused.code, refused.param]).to.deep.equal(['invalid_value', 'plan']);
+    }
+  });
+
   it('sign in with a passkey, and with nothing else', async () => {
     const { authenticator, id } = await newcomer({ role: 'billing' });
     expect(await app.state.users.find(id)).to.include({ role: 'billing' });
@@ -120,7 +92,14 @@ describe('passkeys over HTTP', () => {
     const login = await app.request('/login?return_to=/device', { headers: { accept: 'text/html' } });
     expect(login.text).to.contain('data-passkey="sign-in" data-return="/device"');
     const { auth } = (await app.request('/api/agent/manifest')).json;
-    expect(auth).to.include({ provider: null, protocol: 'WebAuthn', available: true, loginUrl: `${SITE}/signin` });
+    expect(auth).to.include({
+      provider: 'gateway.example',
+      protocol: 'OpenID Connect',
+      method: 'passkey',
+      available: true,
+      loginUrl: `${SITE}/signin`,
+    });
+    expect(auth.openid).to.include({ issuer: SITE, tokenUrl: `${SITE}/oauth/token` });
     expect(auth.passwordPolicy).to.contain('There are no passwords');
   });
 

@@ -2,9 +2,10 @@
 
 import { type Clock, type GatewayOptions, systemClock } from 'mediagate';
 import devIdentity from 'mediagate/plugins/dev_identity';
-import { Identity } from '../../../server/accounts/index.js';
+import { type SignInApp as Application, Identity } from '../../../server/accounts/index.js';
 import type { AccountDependencies } from '../../../server/app.js';
 import { createSiteAddress } from '../../../server/http/index.js';
+import type { Pepper } from '../../../server/keys/index.js';
 import type { MediaProxy } from '../../../server/links/index.js';
 import { type PaymentReceiver, PaymentService } from '../../../server/payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE } from '../../../server/plans/index.js';
@@ -50,6 +51,8 @@ export interface SignInAppOptions {
   prices?: Prices;
   /** Which accounts may top up. Default: none. */
   prepaidBalance?: 'chosen' | 'all';
+  /** Applications that sign people in with the accounts. Default: none. */
+  signInApps?: readonly Application[];
   /** What pages show of the operator. Default: mediagate. */
   brand?: Brand;
 }
@@ -57,6 +60,7 @@ export interface SignInAppOptions {
 /** The real app with accounts, and a real identity provider beside it. */
 export interface SignInApp extends ListeningApp {
   readonly identity: Identity;
+  readonly pepper: Pepper;
   /** Signs somebody in through every page on the way; their address is `email`. */
   signIn(browser: BrowserSession, email?: string, path?: string): Promise<PageAnswer>;
   /** Goes as far as the page of the development provider. */
@@ -76,9 +80,11 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   const { issuer, clock, host = '127.0.0.1', stack, catalogue = DEFAULT_CATALOGUE } = options;
   const settings = {
     host,
+    ...(options.signInApps && { signInApps: options.signInApps }),
     ...(issuer && { oidcIssuer: issuer.url, oidcClientId: issuer.clientId, oidcClientSecret: issuer.clientSecret }),
   };
   let identity: Identity | undefined;
+  let ownPepper: Pepper | undefined;
   const app = await startApp({
     clock,
     stack,
@@ -96,6 +102,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
     brand: options.brand,
     account({ gateway, state, pepper, url }) {
       const site = createSiteAddress(() => options.siteUrl ?? url());
+      ownPepper = pepper;
       identity = new Identity({ gateway, settings, site });
       const plans = { catalogue, freeTierPeriod: 'lifetime' } as const;
       const { orders, balances, ledger } = state;
@@ -113,7 +120,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
       return { state, identity, ...plans, payments, paymentSecrets, pepper, site, status };
     },
   });
-  if (!identity) throw new Error('the app was started without accounts');
+  if (!identity || !ownPepper) throw new Error('the app was started without accounts');
   const started = identity;
   if (!issuer && !options.withoutUsers) await app.state.users.signIn(EARLIER_USER);
 
@@ -136,6 +143,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
   return {
     ...app,
     identity: started,
+    pepper: ownPepper,
     begin,
     fillIn,
     signIn,

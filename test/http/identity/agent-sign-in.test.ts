@@ -63,6 +63,9 @@ describeOnStacks('sign-in for agents', (stack) => {
     expect(next.headers.get('cache-control')).to.equal('no-store');
     expect(next.json.refresh_token).to.match(/^mgr_/).and.not.to.equal(tokens.refresh_token);
     expect((await listTools(app, next.json.access_token)).status).to.equal(200);
+    // It is for the endpoint alone: only applications of the operator learn who the user is.
+    const headers = { authorization: `Bearer ${next.json.access_token}` };
+    expect((await app.request('/oauth/userinfo', { headers })).status).to.equal(403);
 
     const { client, memory } = await connectAgent(app, browser);
     await client.close();

@@ -137,7 +137,7 @@ export const SETTING_TOPICS: readonly SettingTopic[] = [
   {
     title: 'Site and sign-in',
     names: [
-      ...['SITE', 'SITE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'],
+      ...['SITE', 'SITE_URL', 'OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'SIGN_IN_APPS'],
       ...['SITE_NAME', 'SITE_LOGO', 'SITE_ACCENT', 'SITE_TERMS_URL', 'SITE_PRIVACY_URL', 'SITE_SUPPORT'],
       ...['SITE_FOOTER', 'SITE_EDIT_URL', 'SITE_HOME'],
     ],
