@@ -13,13 +13,14 @@ import {
   INVITATION_HOURS,
   type InvitationRecord,
   invitationLink,
+  invitedPlan,
   MAX_INVITATION_HOURS,
   MAX_PERSON_NAME,
 } from '../passkeys/index.js';
 import { type AdminActor, adminRoute, NOTE, NoteBody, strict } from './admin-route.js';
 import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rangeOf } from './lists.js';
-import type { AdminServices, Stored } from './services.js';
-import { findUser } from './users.js';
+import type { AdminServices, Of, Stored } from './services.js';
+import { findUser, termsOfPlan } from './users.js';
 
 export const INVITED_ROLES: readonly UserRole[] = ['member', 'billing', 'operator'];
 
@@ -35,6 +36,8 @@ export interface InvitationRequest {
   name?: string;
   /** Id or address of a user whose passkeys it replaces. Default: the invitation makes a new user. */
   user?: string;
+  /** Id of the plan that the new account gets. Default: none, so the free tier. */
+  plan?: string;
   /** Hours until it expires. Default: 72. */
   hours?: number;
 }
@@ -45,13 +48,16 @@ export interface InvitationRequest {
  * @throws GatewayError `sign_in_unavailable`, `user_not_found`, `invalid_value`.
  */
 export async function invite(
-  services: Stored<'users' | 'invitations'> & Pick<InvitationServices, 'site' | 'identity'>,
-  { role, name, user, hours = INVITATION_HOURS, ...by }: InvitationRequest & AdminActor,
+  services: Stored<'users' | 'invitations'> &
+    Of<'catalogue' | 'freeTierPeriod'> &
+    Pick<InvitationServices, 'site' | 'identity'>,
+  { role, name, user, plan, hours = INVITATION_HOURS, ...by }: InvitationRequest & AdminActor,
 ): Promise<{ invitation: InvitationRecord; link: string }> {
   const { passkeys } = services.identity.status();
   if (passkeys.state === 'off') throw new GatewayError('sign_in_unavailable', passkeys.reason ?? 'Passkeys are off.');
   const userId = user === undefined ? undefined : (await findUser(services, user)).id;
-  const input = { role, hours, ...(name !== undefined && { name }), ...(userId !== undefined && { userId }) };
+  const terms = plan === undefined ? {} : { terms: termsOfPlan(services, plan) };
+  const input = { role, hours, ...terms, ...(name !== undefined && { name }), ...(userId !== undefined && { userId }) };
   const { token, ...invitation } = await services.state.invitations.invite({ ...input, ...by });
   return { invitation, link: invitationLink(services.site().url, { token }) };
 }
@@ -73,7 +79,7 @@ async function listInvitations(
 export function describeInvitation(invitation: InvitationRecord) {
   const { id, role, name, userId, invitedBy, createdAt, expiresAt } = invitation;
   const times = { created_at: isoTime(createdAt), expires_at: isoTime(expiresAt) };
-  return { id, role, name, user: userId, invited_by: invitedBy, ...times };
+  return { id, role, name, user: userId, plan: invitedPlan(invitation), invited_by: invitedBy, ...times };
 }
 
 export const invitationFields = {
@@ -81,6 +87,7 @@ export const invitationFields = {
   role: field(OneOf('member', 'billing', 'operator'), 'Role that the person gets.'),
   name: field(Nullable(Text), 'Suggested name. Null if none.'),
   user: field(Nullable(Text), 'User whose passkeys it replaces. Null if it makes a new user.'),
+  plan: field(Nullable(Text), 'Plan that the new account gets. Null: the free tier, or that of the user or role.'),
   invited_by: field(Text, 'Who made it.', 'operator:user_5f1c'),
   created_at: field(Text, 'When it was made (RFC 3339).'),
   expires_at: field(Text, 'Until when it works (RFC 3339).'),
@@ -98,6 +105,10 @@ const NewInvitation = Type.Object(
     user: optional(
       Type.String({ minLength: 1, maxLength: 200 }),
       'Id or address of a user who lost all passkeys, which it replaces. Default: it makes a new user.',
+    ),
+    plan: optional(
+      Type.String({ minLength: 1, maxLength: 200 }),
+      'Id of the plan that the new account gets. Default: the free tier. Not for operators, and not with `user`.',
     ),
     hours: optional(
       Type.Integer({ minimum: 1, maximum: MAX_INVITATION_HOURS }),

@@ -143,21 +143,22 @@ export function modelTestRoutes(services: AdminServices): Route[] {
   return [
     adminRoute(services, {
       method: 'POST',
-      path: '/models/test',
+      path: '/models/:id/test',
+      params: { id: { description: 'Id of the model, or another name of it.', example: 'm-5.5' } },
       summary: 'Test a model',
       description:
         'Asks the upstreams of a model and sends it one short request, which counts for no key; its server may bill it.',
       body: Type.Object(
         {
-          model: field(Type.String({ minLength: 1, maxLength: 200 }), 'Id of the model.', 'm-5.5'),
           request: optional(Type.Boolean(), 'Whether a request is sent. Default true.'),
         },
         strict,
       ),
-      example: { model: 'm-5.5' },
+      example: { request: false },
       answer: { description: 'What was found.', name: 'TestedModel', schema: Tested },
       errors: ['invalid_value'],
-      async run({ body: { model, request } }) {
+      async run({ param, body: { request } }) {
+        const model = param('id');
         const results = await testServedModel(services, model, request);
         return { model, ok: results.every(({ ok }) => ok), results };
       },

@@ -14,7 +14,7 @@ import { OneOf, type Route, Text } from '../http/index.js';
 import { type ApiKeyRecord, keyState } from '../keys/index.js';
 import { unknownName } from '../names/index.js';
 import type { OrderRecord } from '../payments/index.js';
-import { planTerms } from '../plans/index.js';
+import { type CatalogueTerms, planTerms } from '../plans/index.js';
 import { leftOf } from '../usage/index.js';
 import { type AdminActor, adminRoute, NOTE, NoteBody, strict } from './admin-route.js';
 import { encodeAuditEntry } from './audit.js';
@@ -128,14 +128,18 @@ export async function setPlan(
   { id, planId, days, ...by }: PlanOfUserInput,
 ): Promise<{ user: UserRecord; plan: AccountPlan }> {
   const user = await findUser(services, id);
-  const terms = planTerms(planId, services);
-  if (!terms) {
-    const { plans, freeTier } = services.catalogue;
-    throw unknownName('plan', planId, [...plans.map((plan) => plan.id), freeTier.id]);
-  }
+  const terms = termsOfPlan(services, planId);
   const durationMs = days === undefined ? terms.durationMs : days * DAY_MS;
   const granted = { accountId: user.accountId, terms: { ...terms, durationMs }, ...by };
   return { user, plan: await services.state.accounts.grant(granted) };
+}
+
+/** The plan as the catalogue has it now. @throws GatewayError `invalid_value` with the nearest name. */
+export function termsOfPlan(services: Of<'catalogue' | 'freeTierPeriod'>, planId: string): CatalogueTerms {
+  const terms = planTerms(planId, services);
+  if (terms) return terms;
+  const { plans, freeTier } = services.catalogue;
+  throw unknownName('plan', planId, [...plans.map((plan) => plan.id), freeTier.id]);
 }
 
 /** Ends all plans of the account at once. @throws GatewayError `user_not_found`. */

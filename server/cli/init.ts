@@ -134,6 +134,7 @@ export async function initCommand(
     remarks: [
       ...signIn.flatMap((line) => ['', line]),
       '',
+      describePrices(answers),
       'Check them with: npm run -s mediagate -- doctor',
       'Then start:      npm start',
     ],
@@ -149,6 +150,15 @@ async function describeSignIn(answers: ReadonlyMap<string, string>): Promise<str
   if (!settings.site || (isLoopbackHost(host) && site().loopback)) return [];
   const status = new Identity({ gateway: { identityProvider: () => undefined }, settings, site }).status();
   return withNewState(settings, (state) => passkeyNotices({ ...state, status, siteUrl: site().url }));
+}
+
+/** Where prices are set: their currency is a setting, and each model has its own. */
+function describePrices(answers: ReadonlyMap<string, string>): string {
+  const settings = readSettings({ ...process.env, ...Object.fromEntries(answers) });
+  const isSet = settings.pricesFile !== undefined || settings.pricesCurrency !== undefined;
+  return isSet
+    ? 'Prices:          per model at /admin/models, or in PRICES_FILE'
+    : 'Prices:          set PRICES_CURRENCY, such as USD; then per model at /admin/models, or all at once in PRICES_FILE';
 }
 
 /** What is set in the environment or in the file. */

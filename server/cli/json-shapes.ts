@@ -95,6 +95,20 @@ export const UsageRows = Type.Array(
   }),
 );
 
+export const SignInApps = Type.Object({
+  issuer: field(Text, 'Issuer, as applications ask for it.'),
+  configuration_url: field(Text, 'Address of its metadata.'),
+  applications: field(
+    Type.Array(
+      Type.Object({
+        client_id: field(Text, 'Client id: its name.'),
+        client_secret: field(Text, 'Client secret.'),
+        redirect_uris: field(Texts, 'Addresses that people return to.'),
+      }),
+    ),
+    'Applications of `SIGN_IN_APPS`.',
+  ),
+});
 export const Plans = PlanCatalogue;
 export const ImportedPrices = Type.Object({
   written: field(Flag, 'Whether the prices file was written.'),

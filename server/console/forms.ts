@@ -108,15 +108,16 @@ export interface ChoiceField {
   id?: string;
   value?: string;
   choices: readonly { value: string; label: string }[];
+  hint?: string;
 }
 
-export function choiceField({ name, label, id = name, value, choices }: ChoiceField): Html {
-  return html`<div class="field"><label for="${id}">${label}</label>${select({ id, name, value, choices })}</div>
+export function choiceField({ name, label, id = name, value, choices, hint }: ChoiceField): Html {
+  return html`<div class="field"><label for="${id}">${label}</label>${select({ id, name, value, choices, hint })}${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}</div>
 `;
 }
 
-function select({ id, name, value, choices }: Omit<ChoiceField, 'label'>): Html {
-  return html`<select class="input" id="${id}" name="${name}">${choices.map(
+function select({ id, name, value, choices, hint }: Omit<ChoiceField, 'label'>): Html {
+  return html`<select class="input" id="${id}" name="${name}"${hint !== undefined && html` aria-describedby="${id}-hint"`}>${choices.map(
     (choice) =>
       html`<option value="${choice.value}"${choice.value === value && html` selected`}>${choice.label}</option>`,
   )}</select>`;

@@ -6,8 +6,8 @@
 
 import { INVITED_ROLES, invite } from '../admin/index.js';
 import type { Route } from '../http/index.js';
-import { INVITATION_HOURS, type InvitationRecord, MAX_INVITATION_HOURS } from '../passkeys/index.js';
-import { badge, type Column, copyButton, dataTable, type Html, html, type Locale } from '../site/index.js';
+import { INVITATION_HOURS, type InvitationRecord, invitedPlan, MAX_INVITATION_HOURS } from '../passkeys/index.js';
+import { badge, type Column, copyButton, dataTable, type Html, html, type Locale, planName } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -42,16 +42,18 @@ export function invitationPages(services: ConsoleServices): Route[] {
         hours: 'Hours until it expires, or `other`.',
         hours_other: 'With `other`: the hours.',
         user: 'Id or address of a user whose passkeys it replaces. Empty: a new user.',
+        plan: 'Id of the plan of the new account. Empty: the free tier.',
       },
       errors: ['invalid_value', 'user_not_found', 'sign_in_unavailable'],
       show,
       async run(call) {
         const { field, by } = call;
-        const [name, hours, user] = [field('name'), chosen(field, 'hours'), field('user')];
+        const [name, hours, user, plan] = [field('name'), chosen(field, 'hours'), field('user'), field('plan')];
         const { link } = await invite(services, {
           role: choiceOf(field('role'), INVITED_ROLES) ?? 'member',
           ...(name !== '' && { name }),
           ...(user !== '' && { user }),
+          ...(plan !== '' && { plan }),
           ...(hours !== '' && { hours: Number(hours) }),
           ...by,
         });
@@ -87,11 +89,18 @@ async function invitationsPage(services: ConsoleServices, call: ConsoleCall, lin
     head: t.replaces,
     cell: ({ userId }) => userId !== null && html`<a href="/admin/users/${userId}">${actorName(userId, people)}</a>`,
   };
+  const plans: Column<InvitationRecord> = {
+    head: t.plan,
+    cell(row) {
+      const plan = invitedPlan(row);
+      return plan !== null && html`<bdi>${planName({ catalogue: services.catalogue, locale }, plan)}</bdi>`;
+    },
+  };
   return {
     title: own.pages.invitations,
     current: 'invitations',
     lead: t.lead,
-    primary: passkeys.state !== 'off' && renderForm(call, link !== undefined),
+    primary: passkeys.state !== 'off' && renderForm(services, call, link !== undefined),
     content: html`${link !== undefined && renderLink(link, locale)}${passkeys.state === 'off' && html`<p class="notice notice-warn">${t.off} <span lang="en">${passkeys.reason}</span></p>`}
 <section class="card stack">
 ${dataTable<InvitationRecord>({
@@ -107,6 +116,7 @@ ${dataTable<InvitationRecord>({
     },
     { head: t.role, inCard: 'end', cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
     ...(rows.some(({ userId }) => userId !== null) ? [replaced] : []),
+    ...(rows.some(({ terms }) => terms !== null) ? [plans] : []),
     { head: t.by, cell: ({ invitedBy }) => actorName(invitedBy, people) },
     { head: t.expires, cell: ({ expiresAt }) => locale.minute(expiresAt) },
     {
@@ -137,7 +147,7 @@ function renderLink(link: string, locale: Locale): Html {
 <div class="row new-key-row"><code id="new-link-text">${link}</code>${copyButton('new-link-text', t.made, locale)}</div></section>`;
 }
 
-function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): Html {
+function renderForm({ catalogue }: ConsoleServices, { locale, field, problem }: ConsoleCall, isMade: boolean): Html {
   const t = locale.texts.console.invitations;
   const sentOf = (name: string) => (isMade ? '' : field(name));
   const roles = INVITED_ROLES.map((value) => ({ value, label: t.roles[value] }));
@@ -157,8 +167,11 @@ function renderForm({ locale, field, problem }: ConsoleCall, isMade: boolean): H
     hint: t.hoursHint(INVITATION_HOURS, MAX_INVITATION_HOURS),
     value: presets.some(({ value }) => value === hours) ? '' : hours,
   });
+  const named = catalogue.plans.map(({ id }) => ({ value: id, label: planName({ catalogue, locale }, id) }));
+  const plans = [{ value: '', label: t.noPlan }, ...named];
   const fields = html`<div class="form-row">${choiceField({ name: 'role', label: t.role, choices: roles, value: sentOf('role') || 'member' })}${textField({ name: 'name', label: t.name, hint: t.nameHint, maxLength: 100, value: sentOf('name') })}</div>
 ${presetField({ name: 'hours', label: t.valid, value: hours, presets, other }, locale)}
+${choiceField({ name: 'plan', label: t.plan, choices: plans, value: sentOf('plan'), hint: t.planHint })}
 ${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('user') })}`;
   return action(
     {

@@ -15,6 +15,7 @@ export {
   type InvitationRecord,
   Invitations,
   invitationLink,
+  invitedPlan,
   MAX_INVITATION_HOURS,
   MAX_PERSON_NAME,
   type NewInvitation,

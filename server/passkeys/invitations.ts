@@ -1,7 +1,7 @@
 /*
  * Invitations: links with a secret of 256 bits, by which a person gets an account without an identity provider. Each link works
  * once, until it expires, for any person who has it. One that names an existing user replaces all passkeys and recovery
- * codes of that user, for a person who has lost them. The first operator's invitation, which the start prints, ends as
+ * codes of that user, for a person who has lost them. One for a new user may give the account a plan. The first operator's invitation, which the start prints, ends as
  * soon as the gateway has an operator. A used, expired, withdrawn and unknown link get the same answer.
  */
 
@@ -19,6 +19,7 @@ import { hasOperator, lockOperators, type UserRole } from '../accounts/index.js'
 import { writeAudit } from '../audit/index.js';
 import { isVisible } from '../format/index.js';
 import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
+import type { PlanTerms } from '../plans/index.js';
 import type { InvitationsTable } from './tables.js';
 
 const HOUR_MS = 3_600_000;
@@ -36,6 +37,8 @@ export interface InvitationInput {
   name?: string;
   /** An existing user who lost all passkeys and recovery codes. Default: the invitation makes a new user. */
   userId?: string;
+  /** The plan that the new account gets. Default: none, so the free tier. */
+  terms?: PlanTerms;
   /** Hours until it expires, 1 to 720. Default: 72; 1 for the first operator. */
   hours?: number;
   /** Actor for the audit log: `operator:ann`. */
@@ -68,7 +71,8 @@ export class Invitations {
 
   /**
    * Makes an invitation. Writes the audit row `invitation.created` (subject: its id).
-   * @throws GatewayError `user_not_found`, `invalid_value` for a name without a visible character or for the hours.
+   * @throws GatewayError `user_not_found`, `invalid_value` for a name without a visible character, for the hours, or for a
+   *   plan that the account could not get.
    */
   invite(input: InvitationInput): Promise<NewInvitation> {
     return this.#database.transaction(async (transaction) => {
@@ -90,7 +94,7 @@ export class Invitations {
     return this.#database.run((queries) =>
       queries
         .selectFrom('invitations')
-        .select(['id', 'role', 'name', 'userId', 'invitedBy', 'createdAt', 'expiresAt'])
+        .select(['id', 'role', 'name', 'userId', 'terms', 'invitedBy', 'createdAt', 'expiresAt'])
         .where('expiresAt', '>', this.#times.now)
         .orderBy('createdAt', 'desc')
         .orderBy('id')
@@ -128,12 +132,17 @@ export class Invitations {
 
   async #make(
     transaction: Transaction<Tables>,
-    { role = 'member', name, userId, hours = INVITATION_HOURS, actor, note }: InvitationInput,
+    { role = 'member', name, userId, terms, hours = INVITATION_HOURS, actor, note }: InvitationInput,
     isFirst = false,
   ): Promise<NewInvitation> {
     if (!Number.isInteger(hours) || hours < 1 || hours > MAX_INVITATION_HOURS) {
       const message = `hours must be a whole number from 1 to ${MAX_INVITATION_HOURS}.`;
       throw new GatewayError('invalid_value', message, { param: 'hours' });
+    }
+    if (terms && (userId !== undefined || role === 'operator')) {
+      const why =
+        role === 'operator' ? 'operators have the plan operator.' : 'the user keeps the account with its plan.';
+      throw new GatewayError('invalid_value', `plan must be left out: ${why}`, { param: 'plan' });
     }
     const user = userId === undefined ? undefined : await findInvited(transaction, userId);
     const at = await this.#times.read(transaction);
@@ -144,13 +153,14 @@ export class Invitations {
       role: user?.role ?? role,
       name: user ? user.name : name === undefined ? null : readPersonName(name),
       userId: user?.id ?? null,
+      terms: terms ? JSON.stringify(terms) : null,
       invitedBy: actor,
       createdAt: at,
       expiresAt: at + hours * HOUR_MS,
     };
     const row = { ...record, hash: hashToken(token), isFirst: isFirst ? 1 : 0 };
     await transaction.insertInto('invitations').values(row).execute();
-    const to = record.role;
+    const to = terms ? `${record.role}, plan ${terms.planId}` : record.role;
     await writeAudit(transaction, { subject: record.id, at, actor, action: 'invitation.created', to, note });
     return { ...record, token };
   }
@@ -178,6 +188,11 @@ export async function takeInvitation(
   if (taken.isFirst === 1 && (await hasOperator(transaction))) throw invalidInvitation();
   await transaction.deleteFrom('invitations').where('isFirst', '=', 1).execute();
   return taken;
+}
+
+/** Id of the plan that the new account gets. Null: none. */
+export function invitedPlan({ terms }: Pick<InvitationRecord, 'terms'>): string | null {
+  return terms === null ? null : (JSON.parse(terms) as PlanTerms).planId;
 }
 
 /** @throws GatewayError `invalid_value`. */

@@ -6,10 +6,12 @@
  * can sign in writes an audit row, and a suspended user can do none of this.
  */
 
+import { randomUUID } from 'node:crypto';
 import type { Database, DatabaseClock, Tables, Transaction } from '../../core/database/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import { changeRole, createUser, lockAccount, lockUser, refuseSuspended } from '../accounts/index.js';
+import { changeRole, createUser, grantPlan, lockAccount, lockUser, refuseSuspended } from '../accounts/index.js';
 import { type AuditAction, writeAudit } from '../audit/index.js';
+import type { PlanTerms } from '../plans/index.js';
 import type { Ceremony } from './challenges.js';
 import { invalidInvitation, takeInvitation } from './invitations.js';
 import { renewRecoveryCodes, takeRecoveryCode } from './recovery-codes.js';
@@ -104,7 +106,7 @@ export class Passkeys {
   }
 
   /**
-   * Uses the invitation of the ceremony: makes the user with the role of the invitation, or replaces passkeys, recovery
+   * Uses the invitation of the ceremony: makes the user with role and plan of the invitation, or replaces passkeys, recovery
    * codes and sessions of the user that it names.
    * @throws GatewayError `invitation_invalid`, `passkey_refused`, `account_suspended`, `user_not_found`.
    */
@@ -113,7 +115,7 @@ export class Passkeys {
     return this.#database.transaction(async (transaction) => {
       const at = await this.#times.read(transaction);
       const invitation = await takeInvitation(transaction, { engine, hash: invitationHash ?? '', at });
-      const { invitedBy, role } = invitation;
+      const { invitedBy, role, terms } = invitation;
       const id = invitation.userId ?? userId ?? '';
       if (invitation.userId === null) {
         const identity = { issuer: ISSUER, subject: id, email: null, name };
@@ -122,6 +124,12 @@ export class Passkeys {
         const account = await lockAccount(transaction, engine, made.accountId);
         const user = { id, role: 'member' } as const;
         await changeRole({ transaction, engine, user, account, role, at, actor: `user:${id}` });
+        if (terms !== null) {
+          const plan = JSON.parse(terms) as PlanTerms;
+          await grantPlan({ transaction, engine, account, id: `grant_${randomUUID()}`, terms: plan, at });
+          const line = { subject: account.id, at, actor: invitedBy, action: 'plan.granted', to: plan.planId } as const;
+          await writeAudit(transaction, line);
+        }
       } else await this.#forgetAccess(transaction, id);
       await this.#insert(transaction, id, registration, at);
       await this.#note(transaction, id, 'invitation.accepted', at, `invited by ${invitedBy}`);

@@ -27,6 +27,8 @@ export interface InvitationsTable {
   name: string | null;
   /** An existing user whose passkeys it replaces. Null: it makes a new user. */
   userId: string | null;
+  /** JSON of the plan that the new account gets, as it was when the invitation was made. Null: none. */
+  terms: string | null;
   /** Whether it ends when the gateway has an operator: 1 or 0. */
   isFirst: number;
   /** Actor, as in the audit log. */
@@ -100,4 +102,5 @@ export const passkeyMigrations: Migrations = {
     ),
     changes: ['users'],
   },
+  '0013-invited-plans': sqlMigration('alter table invitations add column terms text'),
 };

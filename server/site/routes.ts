@@ -278,8 +278,10 @@ class SitePages {
   /** What the operator of this gateway has done. */
   #nextSteps(): NextSteps {
     const { gateway, catalogue, identity, payments } = this.#services;
+    const models = loadModels(this.#services);
     return {
-      model: loadModels({ ...this.#services, prices: undefined }).some(({ isMock }) => !isMock),
+      model: models.some(({ isMock }) => !isMock),
+      prices: models.some(({ prices }) => prices.length > 0),
       people: isForPeople(identity.status()),
       links: gateway.platforms().length === 0 ? undefined : isOffered('extract', catalogue),
       payments: payments.acceptsOrders,

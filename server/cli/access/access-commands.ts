@@ -235,6 +235,7 @@ export const inviteUser = defineCommand({
     '--operator': 'the person becomes an operator',
     '--billing': { text: 'the person sees to payments', conflicts: 'operator' },
     '--name <name>': 'name of the person, which they may change',
+    '--plan <plan>': 'plan that the new account gets (default: the free tier)',
     '--hours <number>': {
       text: 'hours for which the link works, 1 to 720 (default: 72; 1 for the first operator)',
       number: true,
@@ -243,7 +244,7 @@ export const inviteUser = defineCommand({
     ...NOTE,
   },
   help: 'The link works for any person who has it, so send it over a channel that you trust. It needs a gateway without OIDC_ISSUER, at a host name over https.',
-  examples: ['users invite --name Ann', 'users invite --operator --hours 4'],
+  examples: ['users invite --name Ann --plan token_100m', 'users invite --operator --hours 4'],
   shape: 'Invitation',
   run: async (...call): Promise<Outcome<'Invitation'>> => (await import('./invitations.js')).inviteCommand(...call),
 });
@@ -320,6 +321,12 @@ const USER_COMMANDS = [
     options: NOTE,
     shape: 'ChangedRole',
     run: async (...call): Promise<Outcome<'ChangedRole'>> => (await import('./users.js')).changeRoleCommand(...call),
+  }),
+  defineCommand({
+    name: 'users apps',
+    summary: 'show the applications of SIGN_IN_APPS with their client secrets',
+    shape: 'SignInApps',
+    run: async (...call): Promise<Outcome<'SignInApps'>> => (await import('./invitations.js')).listAppsCommand(...call),
   }),
   defineCommand({
     name: 'users export',

@@ -56,7 +56,7 @@ export async function grantPlanCommand(
 }
 
 /** @throws CommandMistake */
-function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
+export function termsOf({ freeTierPeriod }: Settings, catalogue: Catalogue, planId: string): CatalogueTerms {
   const found = planTerms(planId, { catalogue, freeTierPeriod });
   if (found) return found;
   throw new CommandMistake(`The plan ${planId} is unknown.${suggestName(planId, planIds(catalogue))}`);

@@ -136,7 +136,7 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
   'models test': {
     options: ['request'],
     async run(client, [model = ''], { request }) {
-      const json = await client.post('/models/test', { model, ...(request === false && { request }) });
+      const json = await client.post(at('/models/:id/test')([model]), request === false ? { request } : {});
       const rows = json.results as Json[];
       const lines = rows.map(({ ok, detail, advice }) => [ok ? 'ok' : 'fail', cell(detail), cell(advice)]);
       return { json: rows, text: renderTable(['RESULT', 'FOUND', 'ADVICE'], lines), exitCode: json.ok ? 0 : 1 };
@@ -238,9 +238,9 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
       return { json, text: factsOf(json) };
     },
   },
-  'users invitations': list('/invitations', ['id', 'role', 'name', 'user', 'invited_by', 'expires_at']),
+  'users invitations': list('/invitations', ['id', 'role', 'name', 'user', 'plan', 'invited_by', 'expires_at']),
   'users invite': {
-    options: ['operator', 'billing', 'name', 'hours', 'user', 'note'],
+    options: ['operator', 'billing', 'name', 'plan', 'hours', 'user', 'note'],
     async run(client, _args, { operator, billing, ...given }) {
       const role = operator ? 'operator' : billing ? 'billing' : 'member';
       const fields = Object.entries(given).map(([name, value]) => [name, fieldOf(name, value)] as const);

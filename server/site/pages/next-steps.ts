@@ -9,6 +9,7 @@ import { badge, type Html, html } from '../page.js';
 /** Whether each step is done. */
 export interface NextSteps {
   model: boolean;
+  prices: boolean;
   people: boolean;
   /** Undefined without a platform to read links of. */
   links: boolean | undefined;
@@ -24,6 +25,7 @@ interface StepTexts {
 
 const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
   ['model', '/docs/operate/connect-models'],
+  ['prices', '/docs/operate/costs'],
   ['people', '/docs/accounts/sign-in'],
   ['links', '/docs/accounts/plans'],
   ['payments', '/docs/accounts/payments'],

@@ -24,8 +24,8 @@ describe('tests of models by operators', () => {
   });
   after(() => its?.app.close());
 
-  const send = (body: object) =>
-    its.app.request('/v1/admin/models/test', {
+  const send = ({ model, ...body }: { model: string; request?: boolean; prompt?: string }) =>
+    its.app.request(`/v1/admin/models/${model}/test`, {
       method: 'POST',
       headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),

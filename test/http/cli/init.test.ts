@@ -109,6 +109,13 @@ describe('mediagate init', () => {
     expect(named.code, named.stderr).to.equal(0);
     expect(named.stdout + named.stderr).to.match(/https:\/\/api\.example\.com\/invite#[\w-]{43}\n/);
     expect(await read()).not.to.contain('invite');
+    expect(named.stdout + named.stderr).to.contain('set PRICES_CURRENCY');
+    // What only waits for the first sign-in is no fault.
+    const { stdout } = await runCommand(['doctor', '--json'], { BROWSER: 'off' }, folder);
+    const found = JSON.parse(stdout).find(({ name }: { name: string }) => name === 'sign-in');
+    expect(found).to.include({ level: 'ok' });
+    expect(found.detail).to.contain('the first operator has not signed in yet');
+    expect(found.advice).to.contain('users invite --operator');
     const numbered = await run({ BASE_URL: 'http://192.0.2.7:8787', HOST: '0.0.0.0' });
     expect(numbered.stdout + numbered.stderr)
       .to.contain('Nobody can sign in.')

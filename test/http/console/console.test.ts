@@ -246,6 +246,9 @@ describe('the console', () => {
     expect(text).to.contain('Ben').and.not.contain(link.split('#')[1]);
     expect((await post('/admin/invitations', { role: 'member', hours: '9999' })).status).to.equal(400);
     expect((await post('/admin/invitations', { role: 'member', user: 'user_none' })).status).to.equal(404);
+    expect((await post('/admin/invitations', { role: 'operator', plan: 'token_30m' })).status).to.equal(400);
+    await post('/admin/invitations', { role: 'member', name: 'Cem', plan: 'token_30m' });
+    expect((await read('/admin/invitations')).page('tbody').text()).to.contain('30M tokens');
     await post(`/admin/invitations/${invitation?.id}/withdraw`);
     expect((await app.state.invitations.list()).some(({ name }) => name === 'Ben')).to.equal(false);
   });

@@ -8,7 +8,7 @@ import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans
 import { invented } from '../../support/links/invented-plugin.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
-const GUIDES = ['connect-models', 'sign-in', 'plans', 'payments'];
+const GUIDES = ['connect-models', 'costs', 'sign-in', 'plans', 'payments'];
 
 describe('next steps of an operator', () => {
   let app: SignInApp;
@@ -24,7 +24,7 @@ describe('next steps of an operator', () => {
     return { open, text: page('main').text(), list };
   };
 
-  it('are on a fresh gateway all four, with guides that exist, and for the operator alone', async () => {
+  it('are on a fresh gateway all five, with guides that exist, and for the operator alone', async () => {
     app = await startSignInApp({
       withoutUsers: true,
       plugins: [{ use: invented() }, { use: echoText, options: { model: 'm-5.5' } }],
@@ -34,7 +34,13 @@ describe('next steps of an operator', () => {
     expect(open).to.deep.equal(GUIDES);
     expect(text).not.to.match(/free (plan|one)/i);
     expect(text).to.contain('No plan includes it yet');
-    for (const guide of ['operate/connect-models', 'accounts/sign-in', 'accounts/plans', 'accounts/payments']) {
+    for (const guide of [
+      'operate/connect-models',
+      'operate/costs',
+      'accounts/sign-in',
+      'accounts/plans',
+      'accounts/payments',
+    ]) {
       expect((await app.request(`/docs/${guide}`)).status, guide).to.equal(200);
     }
     expect((await stepsOf(await app.signedIn('bob@example.com'))).list).to.have.length(0);
@@ -48,7 +54,7 @@ describe('next steps of an operator', () => {
       plugins: [{ use: invented() }, { use: echoText, options: { model: 'm-5.5' } }],
     });
     const { open, list, text } = await stepsOf(await app.signedIn('ann@example.com'));
-    expect(open).to.deep.equal(['connect-models', 'sign-in']);
+    expect(open).to.deep.equal(['connect-models', 'costs', 'sign-in']);
     expect(list.find('.badge-good')).to.have.length(2);
     expect(text).not.to.contain('No plan includes it yet');
     expect(list.text()).to.contain('Keys of the plans that include it can use it.');
@@ -57,7 +63,7 @@ describe('next steps of an operator', () => {
   it('leave link data out where no platform is read', async () => {
     app = await startSignInApp({ withoutUsers: true, plugins: [{ use: echoText, options: { model: 'm-5.5' } }] });
     const { open, list } = await stepsOf(await app.signedIn('ann@example.com'));
-    expect(open).to.deep.equal(['connect-models', 'sign-in', 'payments']);
+    expect(open).to.deep.equal(['connect-models', 'costs', 'sign-in', 'payments']);
     expect(list.text()).not.to.contain('link data');
   });
 });

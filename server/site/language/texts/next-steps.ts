@@ -7,6 +7,11 @@ const en = {
   lead: 'You operate this gateway. It works with mocks until you connect the real thing.',
   steps: {
     model: { title: 'Connect a model', words: 'OpenAI, Anthropic, a local server, or any compatible one.' },
+    prices: {
+      title: 'Set prices',
+      words: 'What models cost: usage then shows money, and budgets can limit it.',
+      doneWords: 'Usage shows what requests cost.',
+    },
     people: { title: 'Let people in', words: 'Sign-in by invitation and passkey, or with your identity provider.' },
     links: {
       title: 'Open link data',
@@ -26,6 +31,11 @@ const vi: typeof en = {
     model: {
       title: 'Kết nối mô hình',
       words: 'OpenAI, Anthropic, máy chủ của bạn hoặc bất kỳ dịch vụ tương thích nào.',
+    },
+    prices: {
+      title: 'Đặt giá',
+      words: 'Giá của các mô hình: khi đó mức dùng hiện số tiền và ngân sách có thể giới hạn nó.',
+      doneWords: 'Mức dùng hiện chi phí của các yêu cầu.',
     },
     people: {
       title: 'Mời người dùng',
