@@ -134,6 +134,8 @@ const BODY_SCHEMAS: Readonly<Record<string, TSchema>> = {
           'access_denied',
           'expired_token',
           'invalid_grant',
+          'invalid_token',
+          'insufficient_scope',
           'invalid_request',
           'invalid_client',
           'invalid_scope',
@@ -143,7 +145,7 @@ const BODY_SCHEMAS: Readonly<Record<string, TSchema>> = {
           'unsupported_grant_type',
           'temporarily_unavailable',
         ),
-        'Code of RFC 6749, 7591, 8628 or 8707. Poll again after `authorization_pending` and `slow_down`; stop after any other.',
+        'Code of RFC 6749, 6750, 7591, 8628 or 8707. Poll again after `authorization_pending` and `slow_down`; stop after any other.',
       ),
       error_description: field(Text, 'What went wrong, and what to do. For people; the words may change.'),
       interval: optional(

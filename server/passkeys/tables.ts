@@ -102,5 +102,8 @@ export const passkeyMigrations: Migrations = {
     ),
     changes: ['users'],
   },
-  '0013-invited-plans': sqlMigration('alter table invitations add column terms text'),
+  '0013-invited-plans': {
+    ...sqlMigration('alter table invitations add column terms text'),
+    changes: ['invitations'],
+  },
 };
