@@ -26,7 +26,7 @@ import { erasureMigrations } from './personal-data/index.js';
 import { probeMigrations } from './probes/index.js';
 import { historyMigrations } from './status/history.js';
 import { incidentMigrations } from './status/incidents.js';
-import { usageMigrations } from './usage/index.js';
+import { latencyMigrations, usageMigrations } from './usage/index.js';
 import { webhookMigrations } from './webhooks/index.js';
 
 /**
@@ -49,6 +49,7 @@ export const migrations: Migrations = {
   ...jobMigrations,
   ...batchMigrations,
   ...keyMigrations,
+  ...latencyMigrations,
   ...ledgerMigrations,
   ...limitMigrations,
   ...linkMigrations,

@@ -315,7 +315,9 @@ async function openProduct(parts: OpenParts, health: Health, firstRun: boolean):
   const keys = await KeyTable.open({ keys: state.keys, peppers, clock, logger, siblings });
   opened.add(() => keys.close());
   const { rateLimits, budgets, admissions, usage: usageLog, requestLog, idempotentResponses, files } = state;
-  const latencies = new Latencies({ clock, siblings });
+  const latencies = new Latencies({ clock, siblings, stored: state.modelLatencies });
+  const counting = latencies.start(logger);
+  opened.add(() => counting.stop());
   const usage = new UsageService({
     latencies,
     resolveModel: gateway.resolveModel,

@@ -1,7 +1,8 @@
 /*
  * Models and plugins of the process that answers, for operators: which provider serves a model, where its servers are,
  * whether they answer or cool down after failures, and how often they failed since the start. Addresses are shown, keys
- * never. Several workers of a machine share cool-downs, and their latencies are added up; tries and failures are those of one.
+ * never. Several workers of a machine share cool-downs, and latencies are added up over all nodes; tries and failures
+ * are those of one.
  */
 
 import type { Gateway } from 'mediagate';
@@ -125,7 +126,10 @@ function describeLatency({ answers, total, first }: ModelLatency) {
 }
 
 const Latency = Type.Object({
-  answers: field(Count, 'Answers that are counted: those of the last 30 to 60 minutes, without failures.'),
+  answers: field(
+    Count,
+    'Answers that are counted: those of the last 30 to 60 minutes on all nodes, without failures; of other nodes those of 5 seconds before.',
+  ),
   p50_ms: field(Count, 'Half of them ended within so many milliseconds, retries included.'),
   p95_ms: field(Count, '95 % of them did.'),
   first_token_p50_ms: optional(Count, 'Half of the text answers began within so many milliseconds.'),

@@ -411,6 +411,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   usage_overflow: true,
   usage_days: false,
   usage_today: false,
+  model_latencies: false,
   usage_currency: true,
   request_input_settings: true,
   request_inputs: true,

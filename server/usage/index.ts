@@ -30,6 +30,7 @@ export {
   readRequestFilter,
   readUsageQuery,
 } from './request-queries.js';
+export { latencyMigrations, StoredLatencies } from './stored-latencies.js';
 export { type UsageTotal, usageMigrations } from './tables.js';
 export {
   type AdmittedWork,

@@ -2,16 +2,29 @@
  * How long models take, from the moment a request is sent to them: until the first bytes of a text answer (its first
  * token, for a stream) and until the end. Each process counts answers in buckets that grow by a tenth, so a percentile is
  * exact to five per cent; a model costs 1.2 kB, and at most 500 models are counted. Two half hours are kept, the present
- * one and the one before, and workers of a machine add theirs up. Retries and fail-over are part of the time.
+ * one and the one before. Workers of a machine add theirs up at once; those of other nodes, and of processes that have
+ * ended, come from the database, where each process writes its own every 5 s. Retries and fail-over are part of the time.
  */
 
-import { type Clock, isRecord, noSiblings, type Siblings } from '../../core/runtime/index.js';
+import { randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  createThrottledWarning,
+  isRecord,
+  type Logger,
+  noSiblings,
+  type PollLoop,
+  type Siblings,
+  startPollLoop,
+} from '../../core/runtime/index.js';
+import type { StoredLatencies } from './stored-latencies.js';
 
 const GROWTH = 1.1;
 /** The last bucket begins at 20 minutes. */
 const BUCKETS = 150;
 const SPAN_MS = 30 * 60_000;
 const MAX_MODELS = 500;
+const WRITE_MS = 5_000;
 const TOPIC = 'model latencies';
 
 /** Percentiles in milliseconds. */
@@ -29,25 +42,61 @@ export interface ModelLatency {
 }
 
 type Counts = Record<'total' | 'first', number[]>;
+/** What a process has counted in one half hour. */
+type Counted = Counts & { isChanged: boolean };
 
 export interface LatenciesOptions {
-  clock: Pick<Clock, 'monotonic'>;
+  clock: Pick<Clock, 'now'>;
   /** Default: this process serves its port alone. */
   siblings?: Siblings;
+  /** Default: other nodes are not counted. */
+  stored?: Pick<StoredLatencies, 'read' | 'write'>;
 }
 
 export class Latencies {
   readonly #clock: LatenciesOptions['clock'];
   readonly #siblings: Siblings;
-  #since: number;
-  #present = new Map<string, Counts>();
-  #before = new Map<string, Counts>();
+  readonly #stored: LatenciesOptions['stored'];
+  readonly #process = randomUUID();
+  #span: number;
+  #present = new Map<string, Counted>();
+  #before = new Map<string, Counted>();
 
-  constructor({ clock, siblings = noSiblings }: LatenciesOptions) {
+  constructor({ clock, siblings = noSiblings, stored }: LatenciesOptions) {
     this.#clock = clock;
     this.#siblings = siblings;
-    this.#since = clock.monotonic();
-    siblings.answer(TOPIC, () => this.#own());
+    this.#stored = stored;
+    this.#span = spanOf(clock.now());
+    siblings.answer(TOPIC, () => ({ process: this.#process, counts: this.#own() }));
+  }
+
+  /** Writes what was counted every 5 s, until it is stopped. */
+  start(logger: Logger): PollLoop {
+    const report = createThrottledWarning(logger, 'how long models take could not be written for other nodes');
+    const loop = startPollLoop({ intervalMs: WRITE_MS, work: () => this.write(), report });
+    return {
+      ...loop,
+      stop: async () => {
+        await loop.stop();
+        await this.write().catch(report);
+      },
+    };
+  }
+
+  /** Writes what was counted since the last time. */
+  async write(): Promise<void> {
+    this.#turn();
+    const rows = [...this.#changedOf(this.#present, this.#span), ...this.#changedOf(this.#before, this.#span - 1)];
+    if (rows.length === 0 || !this.#stored) return;
+    try {
+      await this.#stored.write(
+        rows.map(({ row }) => row),
+        this.#span - 1,
+      );
+    } catch (error) {
+      for (const { counted } of rows) counted.isChanged = true;
+      throw error;
+    }
   }
 
   /** Counts an answer. */
@@ -56,26 +105,33 @@ export class Latencies {
     let counts = this.#present.get(model);
     if (!counts) {
       if (this.#present.size >= MAX_MODELS) return;
-      counts = { total: [], first: [] };
+      counts = { total: [], first: [], isChanged: true };
       this.#present.set(model, counts);
     }
+    counts.isChanged = true;
     count(counts.total, totalMs);
     if (firstMs !== undefined) count(counts.first, firstMs);
   }
 
-  /** By the id of the model, over all workers of this machine. */
+  /** By the id of the model, over all workers and nodes. */
   async read(): Promise<ReadonlyMap<string, ModelLatency>> {
-    const own = this.#own();
-    const { running } = await this.#siblings.ask(TOPIC, own);
+    const own = { process: this.#process, counts: this.#own() };
+    const [{ running }, rows = []] = await Promise.all([
+      this.#siblings.ask(TOPIC, own),
+      this.#stored?.read(this.#span - 1),
+    ]);
+    const near = [own, ...running.filter(isAnswer)];
+    const known = new Set(near.map(({ process }) => process));
+    const far = rows.filter(({ process }) => !known.has(process));
     const sums = new Map<string, Counts>();
-    for (const answer of [own, ...running.filter(isAnswer)]) {
-      for (const [model, { total, first }] of answer) {
-        const sum = sums.get(model) ?? { total: [], first: [] };
-        addTo(sum.total, total);
-        addTo(sum.first, first);
-        sums.set(model, sum);
-      }
-    }
+    const add = (model: string, { total, first }: Counts) => {
+      const sum = sums.get(model) ?? { total: [], first: [] };
+      addTo(sum.total, total);
+      addTo(sum.first, first);
+      sums.set(model, sum);
+    };
+    for (const { counts } of near) for (const [model, counted] of counts) add(model, counted);
+    for (const { model, counts } of far) add(model, JSON.parse(counts) as Counts);
     return new Map(
       Array.from(sums, ([model, { total, first }]) => {
         const answers = total.reduce((sum, one) => sum + (one ?? 0), 0);
@@ -100,17 +156,36 @@ export class Latencies {
     });
   }
 
+  /** Rows of what has changed; it counts as written. */
+  *#changedOf(models: ReadonlyMap<string, Counted>, span: number) {
+    for (const [model, counted] of models) {
+      if (!counted.isChanged) continue;
+      counted.isChanged = false;
+      const { total, first } = counted;
+      yield { counted, row: { span, process: this.#process, model, counts: JSON.stringify({ total, first }) } };
+    }
+  }
+
   #turn(): void {
-    const now = this.#clock.monotonic();
-    if (now - this.#since < SPAN_MS) return;
-    this.#before = now - this.#since < 2 * SPAN_MS ? this.#present : new Map();
+    const span = spanOf(this.#clock.now());
+    if (span === this.#span) return;
+    this.#before = span === this.#span + 1 ? this.#present : new Map();
     this.#present = new Map();
-    this.#since = now;
+    this.#span = span;
   }
 }
 
-function isAnswer(value: unknown): value is [string, Counts][] {
-  return Array.isArray(value) && value.every((one) => Array.isArray(one) && isRecord(one[1]));
+function spanOf(now: number): number {
+  return Math.floor(now / SPAN_MS);
+}
+
+interface Answer {
+  process: string;
+  counts: [string, Counts][];
+}
+
+function isAnswer(value: unknown): value is Answer {
+  return isRecord(value) && typeof value.process === 'string' && Array.isArray(value.counts);
 }
 
 /** Lists are as long as their last bucket. */

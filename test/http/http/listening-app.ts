@@ -226,7 +226,7 @@ export async function startApp(options: ListeningAppOptions = {}): Promise<Liste
   };
   metrics?.watch({ jobs: state.jobs, gateway, checks: () => health.checks(), keysAgeMs: () => keys.ageMs(), dataDir });
   const { rateLimits, budgets, admissions, usage: usageLog, requestLog } = state;
-  const latencies = new Latencies({ clock });
+  const latencies = new Latencies({ clock, stored: state.modelLatencies });
   const usage = new UsageService({
     latencies,
     admissions,

@@ -1,9 +1,10 @@
-/** How long models take: percentiles within five per cent, of the last hour, over all workers. */
+/** How long models take: percentiles within five per cent, of the last hour, over all workers and nodes. */
 
 import { expect } from 'chai';
+import { openDatabase } from '../../../core/database/database.js';
 import type { Siblings } from '../../../core/runtime/index.js';
-import { Latencies } from '../../../server/usage/index.js';
-import { ManualClock } from '../../support/databases/engines.js';
+import { Latencies, StoredLatencies } from '../../../server/usage/index.js';
+import { engines, ManualClock } from '../../support/databases/engines.js';
 
 /** Workers that ask each other, as the supervisor lets them. */
 function workers(count: number): Siblings[] {
@@ -65,3 +66,47 @@ describe('latencies of models', () => {
     expect((await one!.read()).size).to.equal(500);
   });
 });
+
+for (const engine of engines)
+  describe(`latencies of models over nodes on ${engine.name}`, () => {
+    it('are added up, each answer once, also those of a node that has ended, for an hour', async function () {
+      const place = await engine.reusedPlace(this);
+      const [database, other] = [await openDatabase(place), await openDatabase(place)];
+      try {
+        const clock = new ManualClock();
+        const on = (from: typeof database, siblings?: Siblings) =>
+          new Latencies({ clock, stored: new StoredLatencies(from), ...(siblings && { siblings }) });
+        const [one, beside] = workers(2).map((siblings) => on(database, siblings));
+        const far = on(other);
+        const noteMany = (to: Latencies, times: number, totalMs: number) => {
+          for (let index = 0; index < times; index += 1) to.note('m-5.5', { totalMs, firstMs: totalMs / 2 });
+        };
+        noteMany(one!, 60, 100);
+        noteMany(beside!, 30, 100);
+        noteMany(far, 10, 10_000);
+        far.note('m-6', { totalMs: 30 });
+        for (let round = 0; round < 2; round += 1) for (const each of [one!, beside!, far]) await each.write();
+        for (const each of [one!, beside!, far, on(database)]) {
+          const found = await each.read();
+          expect(found.get('m-5.5')).to.include({ answers: 100 });
+          expect(found.get('m-5.5')!.total.p50).to.be.within(95, 105);
+          expect(found.get('m-5.5')!.total.p95).to.be.within(9_500, 10_500);
+          expect(found.get('m-5.5')!.first!.p95).to.be.within(4_750, 5_250);
+          expect(found.get('m-6')).to.include({ answers: 1 });
+        }
+        clock.advance(30 * 60_000);
+        noteMany(one!, 1, 100);
+        await one!.write();
+        expect((await one!.read()).get('m-5.5')).to.include({ answers: 101 });
+        clock.advance(30 * 60_000);
+        expect((await far.read()).get('m-5.5')).to.include({ answers: 1 });
+        noteMany(far, 1, 100);
+        await far.write();
+        expect(await database.queries.selectFrom('model_latencies').selectAll().execute()).to.have.length(2);
+      } finally {
+        await other.close();
+        await database.close();
+        await place.remove();
+      }
+    });
+  });
