@@ -12,8 +12,9 @@
 
 import { leaveScope } from '../observability/index.js';
 import { endsWithin, type PollLoop, startPollLoop } from '../runtime/index.js';
-import type { Engine } from './database.js';
+import type { Database, Engine } from './database.js';
 import { type Kysely, type RawBuilder, sql } from './kysely.js';
+import type { DatabaseClock } from './statements.js';
 import type { Tables } from './tables.js';
 
 export interface DueColumns {
@@ -49,6 +50,49 @@ export function dueRows(engine: Engine, { table, key, dueAt }: DueColumns): DueR
       sql<boolean>`(${names}) in (select ${names} from ${from} where ${due} <= ${now} and ${among}
         order by ${due} limit ${max} ${lock})`,
   };
+}
+
+/**
+ * Messages that wait for their delivery, in a table with the column `tries`. Who takes one alone may postpone it, unless
+ * its lease was over and another attempt has begun.
+ */
+export class DueMessages<Row extends { tries: number }> {
+  readonly #database: Database;
+  readonly #times: DatabaseClock;
+  readonly #columns: DueColumns;
+  readonly #due: DueRows;
+
+  constructor(database: Database, times: DatabaseClock, columns: DueColumns) {
+    this.#database = database;
+    this.#times = times;
+    this.#columns = columns;
+    this.#due = dueRows(database.engine, columns);
+  }
+
+  /** Takes due messages for a lease, each for one more try. */
+  take({ max, leaseMs }: { max: number; leaseMs: number }): Promise<readonly Row[]> {
+    const { table, dueAt } = this.#columns;
+    return this.#database.run(async (queries) => {
+      const now = await this.#times.read(queries);
+      if (!(await this.#due.isAny(queries, now))) return [];
+      const taken = sql<Row>`update ${sql.table(table)} set ${sql.ref(dueAt)} = ${now + leaseMs}, tries = tries + 1
+        where ${this.#due.first({ now, max })} returning *`;
+      return (await taken.execute(queries)).rows;
+    });
+  }
+
+  /** @param waitMs Milliseconds until it is due again. Null: it is not. */
+  async postpone(row: Pick<Row, 'tries'>, waitMs: number | null): Promise<void> {
+    const { table, key, dueAt } = this.#columns;
+    const known = row as Readonly<Record<string, unknown>>;
+    const same = [...key, 'tries'].map((name) => sql`${sql.ref(name)} = ${known[name]}`);
+    await this.#database.run(async (queries) => {
+      const at = waitMs === null ? null : (await this.#times.read(queries)) + waitMs;
+      await sql`update ${sql.table(table)} set ${sql.ref(dueAt)} = ${at} where ${sql.join(same, sql` and `)}`.execute(
+        queries,
+      );
+    });
+  }
 }
 
 export interface TakeRequest {

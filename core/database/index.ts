@@ -14,7 +14,7 @@ export {
 } from './database.js';
 export { translateDatabaseError } from './database-errors.js';
 export { type Listening, listenPostgres } from './database-postgres.js';
-export { DueWork, dueRows, type TakeRequest } from './due-rows.js';
+export { DueMessages, DueWork, dueRows, type TakeRequest } from './due-rows.js';
 export { Doubts, GroupCommit, Shards, WriteBehind } from './group-commit.js';
 export {
   differencesAmong,

@@ -10,7 +10,7 @@ import { randomBytes } from 'node:crypto';
 import {
   type Database,
   type DatabaseClock,
-  dueRows,
+  DueMessages,
   isStorable,
   type Kysely,
   type Selectable,
@@ -73,12 +73,12 @@ export interface AlertOptions {
 export class Alerts {
   readonly #database: Database;
   readonly #times: DatabaseClock;
-  readonly #due: ReturnType<typeof dueRows>;
+  readonly #due: DueMessages<Selectable<AlertMessagesTable>>;
 
   constructor(database: Database, times: DatabaseClock) {
     this.#database = database;
     this.#times = times;
-    this.#due = dueRows(database.engine, { table: 'alert_messages', key: ['id'], dueAt: 'dueAt' });
+    this.#due = new DueMessages(database, times, { table: 'alert_messages', key: ['id'], dueAt: 'dueAt' });
   }
 
   /** Notes what is met now. @returns The alerts that it opened. */
@@ -101,8 +101,9 @@ export class Alerts {
   settle({ channels = [], quietMs = QUIET_MS }: AlertOptions = {}): Promise<Record<AlertEvent, readonly Alert[]>> {
     return this.#database.transaction(async (transaction) => {
       const now = await this.#times.read(transaction);
+      // The condition stands twice: a process that waited for the same rows must see that another one has changed them.
       const some = (condition: ReturnType<typeof sql<boolean>>) =>
-        sql<boolean>`id in (select id from alerts where ${condition} limit ${sql.lit(MAX_CHANGES)})`;
+        sql<boolean>`id in (select id from alerts where ${condition} limit ${sql.lit(MAX_CHANGES)}) and ${condition}`;
       const closed = await transaction
         .updateTable('alerts')
         .set({ state: 'closed', endedAt: now, notifiedAt: now })
@@ -213,18 +214,19 @@ export class Alerts {
   }
 
   /** Takes due messages, each for a lease. */
-  takeDue({ max, leaseMs }: { max: number; leaseMs: number }): Promise<readonly AlertMessage[]> {
-    return this.#database.run(async (queries) => {
-      const now = await this.#times.read(queries);
-      if (!(await this.#due.isAny(queries, now))) return [];
-      const rows = await queries
-        .updateTable('alert_messages')
-        .set(({ eb }) => ({ dueAt: now + leaseMs, tries: eb('tries', '+', 1) }))
-        .where(this.#due.first({ now, max }))
-        .returningAll()
-        .execute();
-      return rows.map((row) => ({ ...row, alert: JSON.parse(row.alert) as Alert }));
-    });
+  async takeDue(lease: { max: number; leaseMs: number }): Promise<readonly AlertMessage[]> {
+    return (await this.#due.take(lease)).map((row) => ({ ...row, alert: JSON.parse(row.alert) as Alert }));
+  }
+
+  /** Messages that are not delivered yet. */
+  async waiting(): Promise<number> {
+    const { count } = await this.#database.run((queries) =>
+      queries
+        .selectFrom('alert_messages')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow(),
+    );
+    return Number(count);
   }
 
   /** There is no further attempt. No effect if another one has begun. */
@@ -233,15 +235,8 @@ export class Alerts {
     await this.#database.run((queries) => done(queries).where('tries', '=', tries).execute());
   }
 
-  async postpone({ id, tries }: AlertMessage, waitMs: number): Promise<void> {
-    await this.#database.run(async (queries) =>
-      queries
-        .updateTable('alert_messages')
-        .set({ dueAt: (await this.#times.read(queries)) + waitMs })
-        .where('id', '=', id)
-        .where('tries', '=', tries)
-        .execute(),
-    );
+  postpone(message: AlertMessage, waitMs: number): Promise<void> {
+    return this.#due.postpone(message, waitMs);
   }
 }
 

@@ -11,7 +11,7 @@ import {
   createRowInsertScript,
   type Database,
   type DatabaseClock,
-  dueRows,
+  DueMessages,
   type Kysely,
   type Script,
   type Selectable,
@@ -128,59 +128,35 @@ export type AlertTry = Selectable<BudgetAlertsTable>;
 /** Every method throws GatewayError `upstream_unavailable` if the database does not answer. */
 export class BudgetAlerts {
   readonly #database: Database;
-  readonly #times: DatabaseClock;
-  readonly #due: ReturnType<typeof dueRows>;
+  readonly #due: DueMessages<AlertTry>;
 
   constructor(database: Database, times: DatabaseClock) {
     this.#database = database;
-    this.#times = times;
-    this.#due = dueRows(this.#database.engine, {
+    this.#due = new DueMessages(database, times, {
       table: 'budget_alerts',
       key: ['budgetId', 'period', 'percent', 'limit'],
       dueAt: 'dueAt',
     });
   }
 
-  takeDue({ max, leaseMs }: { max: number; leaseMs: number }): Promise<readonly AlertTry[]> {
-    return this.#database.run(async (queries) => {
-      const now = await this.#times.read(queries);
-      if (!(await this.#due.isAny(queries, now))) return [];
-      const alerts = await queries
-        .updateTable('budget_alerts')
-        .set(({ eb }) => ({ dueAt: now + leaseMs, tries: eb('tries', '+', 1) }))
-        .where(this.#due.first({ now, max }))
-        .returningAll()
-        .execute();
-      return nameKeys(queries, alerts);
-    });
+  async takeDue(lease: { max: number; leaseMs: number }): Promise<readonly AlertTry[]> {
+    const alerts = await this.#due.take(lease);
+    return alerts.length === 0 ? alerts : this.#database.run((queries) => nameKeys(queries, alerts));
   }
 
   /** There is no further attempt. No effect if another one has begun. */
-  async settle(alert: AlertTry): Promise<void> {
-    await this.#database.run((queries) => this.#set(queries, alert, null));
+  settle(alert: AlertTry): Promise<void> {
+    return this.#due.postpone(alert, null);
   }
 
-  async postpone(alert: AlertTry, waitMs: number): Promise<void> {
-    await this.#database.run(async (queries) => this.#set(queries, alert, (await this.#times.read(queries)) + waitMs));
-  }
-
-  #set(queries: Kysely<Tables>, alert: AlertTry, dueAt: number | null) {
-    return queries
-      .updateTable('budget_alerts')
-      .set({ dueAt })
-      .where('budgetId', '=', alert.budgetId)
-      .where('period', '=', alert.period)
-      .where('percent', '=', alert.percent)
-      .where('limit', '=', alert.limit)
-      .where('tries', '=', alert.tries)
-      .execute();
+  postpone(alert: AlertTry, waitMs: number): Promise<void> {
+    return this.#due.postpone(alert, waitMs);
   }
 }
 
 /** An operator knows a key by its name, and the alert was written with its id. */
 async function nameKeys(queries: Kysely<Tables>, alerts: readonly AlertTry[]): Promise<readonly AlertTry[]> {
   const ids = alerts.map(({ budgetId }) => budgetId);
-  if (ids.length === 0) return alerts;
   const budgets = queries.selectFrom('budgets').select(['id', 'scope', 'subject']).where('id', 'in', ids);
   const subjects = new Map((await budgets.execute()).map(({ id, scope, subject }) => [id, { scope, subject }]));
   const keys = queries.selectFrom('api_keys').select(['id', 'name', 'budgetId']);

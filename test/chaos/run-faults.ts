@@ -1,4 +1,4 @@
-/** `npm run faults [-- scale | restart | limits | hints | bodies | soak | batch | ledger]`: faults of several nodes, or of image jobs of one node. */
+/** `npm run faults [-- scale | restart | limits | hints | bodies | soak | batch | ledger | alerts]`: faults of several nodes, or of image jobs of one node. */
 
 import { refuse } from '../support/processes/program-flags.js';
 
@@ -11,6 +11,7 @@ const PROGRAMS: Readonly<Record<string, () => Promise<unknown>>> = {
   soak: () => import('./run-worker-soak.js'),
   batch: () => import('./run-batch-kills.js'),
   ledger: () => import('./run-ledger-kills.js'),
+  alerts: () => import('./run-alert-kills.js'),
 };
 
 const [word = ''] = process.argv.slice(2);
