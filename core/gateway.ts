@@ -32,6 +32,7 @@ import type {
   MediaFile,
   MediaFileRequest,
   MediaLink,
+  ModelUpstreams,
   Need,
   PlatformFeatures,
   PlatformInfo,
@@ -194,6 +195,8 @@ export interface Gateway extends AsyncDisposable {
   imageProvider(model: string): ImageProvider | undefined;
   audioProvider(model: string, operation: AudioOperation): AudioProvider | undefined;
   textProvider(model: string): { provider: TextProvider; model: TextModel } | undefined;
+  /** The upstreams of a model of any kind, and whether their weights can be changed. */
+  upstreamsOf(model: string): ModelUpstreams;
   /** The identity provider of a plugin, used if no issuer is configured. */
   identityProvider(): { provider: IdentityProvider; entry: string; standIn: boolean } | undefined;
   /** An HTTP client for the embedder; guarded like those of plugins, and aborted when the gateway closes. */
@@ -404,5 +407,6 @@ function createModelFacade(get: Resolve) {
       const found = registry.textProvider(registry.resolve(model));
       return found && { provider: found.contribution, model: found.model };
     },
+    upstreamsOf: (model) => registry.upstreamsOf(registry.resolve(model)),
   } satisfies Partial<Gateway>;
 }

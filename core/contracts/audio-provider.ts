@@ -29,6 +29,11 @@ export interface AudioProvider {
    * none.
    */
   upstreams?(): readonly UpstreamState[];
+  /**
+   * Shares the requests of a model among its upstreams by these weights, by name of the upstream, from the next request
+   * on. Without weights, by those of its options. Default: weights cannot be changed while the gateway runs.
+   */
+  weigh?(model: string, weights?: Readonly<Record<string, number>>): void;
 }
 
 export interface AudioModel {
@@ -42,6 +47,8 @@ export interface AudioModel {
    * options are ignored, and a request for speakers is refused.
    */
   takesOptions?: boolean;
+  /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
+  upstreams?: readonly ModelUpstream[];
 }
 
 interface AudioCall {

@@ -10,7 +10,7 @@ import type { Attempt, ErrorCode } from '../runtime/index.js';
 import type { AudioOperation } from './audio-provider.js';
 import type { MethodState, ProbeLink } from './extractor.js';
 import type { Need, Plugin, UpstreamCheck } from './plugin.js';
-import type { UpstreamState } from './services.js';
+import type { ModelUpstream, UpstreamState } from './services.js';
 import type { TextRoute } from './text-provider.js';
 import { field, optional, type Static, type TObject, Type } from './typebox.js';
 
@@ -223,6 +223,14 @@ export interface CheckedUpstream extends UpstreamCheck {
   entry: string;
   /** What to correct: a variable of the plugins file, or `option upstreams.0.url of the entry llama`. */
   setting?: string;
+}
+
+/** Where a model of any kind is served. */
+export interface ModelUpstreams {
+  /** In order; empty if its provider does not name them. */
+  upstreams: readonly ModelUpstream[];
+  /** Whether the requests can be shared by other weights while the gateway runs. */
+  canWeigh: boolean;
 }
 
 /** A model of any kind that is ready. */

@@ -5,7 +5,7 @@
  */
 
 import type { Media, Usage } from './documents.js';
-import type { UpstreamState } from './services.js';
+import type { ModelUpstream, UpstreamState } from './services.js';
 
 /** Generates images with one or more models. */
 export interface ImageProvider {
@@ -25,6 +25,11 @@ export interface ImageProvider {
    * none.
    */
   upstreams?(): readonly UpstreamState[];
+  /**
+   * Shares the requests of a model among its upstreams by these weights, by name of the upstream, from the next request
+   * on. Without weights, by those of its options. Default: weights cannot be changed while the gateway runs.
+   */
+  weigh?(model: string, weights?: Readonly<Record<string, number>>): void;
 }
 
 /** One model of an image provider. */
@@ -43,6 +48,8 @@ export interface ImageModel {
    * `steps`, `negative_prompt` and so on. The gateway leaves out the others and names them. Default: none.
    */
   takes?: readonly string[];
+  /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
+  upstreams?: readonly ModelUpstream[];
   /** Formats in which it gives images. The gateway converts an image to any other that is asked for. */
   formats: readonly ImageFormat[];
 }

@@ -295,3 +295,15 @@ export interface UpstreamState {
   /** Number of failed ones, except failures caused by the caller. */
   failures: number;
 }
+
+/** Where a model is served. */
+export interface ModelUpstream {
+  /** Name in the log and in {@link UpstreamState}. */
+  name: string;
+  /** Base address, without credentials. */
+  url: string;
+  /** Name of the model there. */
+  model: string;
+  /** Its share of the requests. Default: the first upstream that works gets all of them. */
+  readonly weight?: number | undefined;
+}

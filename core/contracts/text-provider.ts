@@ -149,19 +149,7 @@ export interface TextModel {
   /** Ids of models that answer in its place while its upstreams fail, in this order. Default: none. */
   fallbacks?: readonly string[];
   /** The upstreams that have the model. Only for the operator's commands: clients never see them. Default: not known. */
-  upstreams?: readonly TextModelUpstream[];
-}
-
-/** Where a model is served. */
-export interface TextModelUpstream {
-  /** Name in the log and in {@link UpstreamState}. */
-  name: string;
-  /** Base address, without credentials. */
-  url: string;
-  /** Name of the model there. */
-  model: string;
-  /** Its share of the requests. Default: the first upstream that works gets all of them. */
-  readonly weight?: number | undefined;
+  upstreams?: readonly ModelUpstream[];
 }
 
 export interface TextCall {

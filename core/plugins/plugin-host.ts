@@ -174,7 +174,8 @@ export class PluginHost {
 
   /** Sets the weights of upstreams, by model and name of the upstream; a model that is left out has its configured ones. */
   weigh(weights: ReadonlyMap<string, Readonly<Record<string, number>>>): void {
-    for (const { entry, contribution } of this.#registry.texts) {
+    const { texts, images, audio } = this.#registry;
+    for (const { entry, contribution } of [...texts, ...images, ...audio]) {
       this.stateOf(entry, () => {
         for (const { id } of contribution.models) contribution.weigh?.(id, weights.get(id));
         return [];

@@ -17,6 +17,7 @@ import type {
   LinkMatch,
   LinkRef,
   Logger,
+  ModelUpstreams,
   PluginEntry,
   ReadyModel,
   TextModel,
@@ -123,6 +124,14 @@ export class Registry {
     return this.#texts;
   }
 
+  get images(): readonly Registered<ImageProvider>[] {
+    return this.#images;
+  }
+
+  get audio(): readonly Registered<AudioProvider>[] {
+    return this.#audio;
+  }
+
   extractor(platform: string): Registered<Extractor> | undefined {
     return this.#extractors.find(({ contribution }) => contribution.platform === platform);
   }
@@ -213,6 +222,15 @@ export class Registry {
 
   textProvider(model: string): RegisteredText | undefined {
     return this.#textModels.get(model);
+  }
+
+  /** The upstreams of a model; none if its provider does not name them. */
+  upstreamsOf(model: string): ModelUpstreams {
+    for (const { contribution } of [...this.#texts, ...this.#images, ...this.#audio]) {
+      const found = contribution.models.find(({ id }) => id === model);
+      if (found?.upstreams) return { upstreams: found.upstreams, canWeigh: contribution.weigh !== undefined };
+    }
+    return { upstreams: [], canWeigh: false };
   }
 
   identityProvider(): Registered<IdentityProvider> | undefined {

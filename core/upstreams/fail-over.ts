@@ -49,9 +49,9 @@ export interface FailOverOptions<Upstream> {
   restMs?: number;
   /**
    * Relative share of the work for a ready upstream, e.g. 3 against 1; 0 for one that only replaces others. It may
-   * change. Default, and while it is undefined: the best ready upstream gets all work.
+   * change, and differ for each model. Default, and while it is undefined: the best ready upstream gets all work.
    */
-  weightOf?(upstream: Upstream): number | undefined;
+  weightOf?(upstream: Upstream, model?: string): number | undefined;
   /**
    * Retries per call, over all calls, e.g. 0.2; ten at once and one each second are free. Default: only the limit per
    * call.
@@ -69,6 +69,8 @@ export interface FailOverCall<Upstream, Result> {
   /** Maximum delay before one of the tries, in milliseconds. Default: the remaining time. */
   longestWaitMs?: number;
   signal: AbortSignal;
+  /** The model of the request, if upstreams are weighed for each. */
+  model?: string;
   /** Estimated tokens of the request, for an upstream that limits them. Default 1. */
   tokens?: number;
   /** Whether the upstream can do this work at all. Default: each can. */
@@ -149,7 +151,7 @@ export function createFailOver<Upstream>(options: FailOverOptions<Upstream>): Fa
     restMs,
     circuits,
     retries: retryShare === undefined ? undefined : new RetryBudget(retryShare, clock),
-    turns: weightOf && new WeightedRoundRobin<Circuit<Upstream>>(({ upstream }) => weightOf(upstream)),
+    turns: weightOf && new WeightedRoundRobin<Circuit<Upstream>>(({ upstream }, model) => weightOf(upstream, model)),
     notify: (circuit, hint) => hints?.post(topic, { ...hint, index: circuits.indexOf(circuit) } satisfies UpstreamHint),
   };
   return {
@@ -234,7 +236,7 @@ class CallTries<Upstream, Result> {
     this.#waitingSince ??= now;
     if (soonest > now) return soonest - now;
     this.#waitingSince = undefined;
-    return turns ? turns.next(ready) : ready[0];
+    return turns ? turns.next(ready, this.#call.model) : ready[0];
   }
 
   /** One try. @returns Undefined if it failed. @throws What is no {@link TryFailure}. */
@@ -406,19 +408,19 @@ class RetryBudget {
  * 0 only if no other is available.
  */
 class WeightedRoundRobin<Item> {
-  readonly #weightOf: (item: Item) => number | undefined;
+  readonly #weightOf: (item: Item, model?: string) => number | undefined;
   /** The credit of each item; the sum is zero, so that an item that was absent does not catch up. */
   readonly #credit = new Map<Item, number>();
 
   /** @param weightOf Not negative; undefined of all items if the first one is chosen. */
-  constructor(weightOf: (item: Item) => number | undefined) {
+  constructor(weightOf: (item: Item, model?: string) => number | undefined) {
     this.#weightOf = weightOf;
   }
 
-  next(items: readonly Item[]): Item | undefined {
+  next(items: readonly Item[], model?: string): Item | undefined {
     const [only] = items;
-    if (only === undefined || items.length === 1 || this.#weightOf(only) === undefined) return only;
-    const weightOf = (item: Item) => this.#weightOf(item) ?? 0;
+    if (only === undefined || items.length === 1 || this.#weightOf(only, model) === undefined) return only;
+    const weightOf = (item: Item) => this.#weightOf(item, model) ?? 0;
     const weighed = items.filter((item) => weightOf(item) > 0);
     const total = weighed.reduce((sum, item) => sum + weightOf(item), 0);
     let chosen: Item = only;

@@ -74,6 +74,7 @@ export function createUpstreams<Upstream>(options: UpstreamsOptions<Upstream>): 
       failOver.run({
         budgetMs,
         longestWaitMs,
+        model,
         signal,
         tokens,
         suits,

@@ -13,9 +13,9 @@ import {
   type HttpClient,
   type HttpRequest,
   type HttpStream,
+  type ModelUpstream,
   type Static,
   type TextCall,
-  type TextModelUpstream,
   type TextRoute,
   Type,
 } from '../contracts/index.js';
@@ -250,8 +250,8 @@ export class UpstreamWeights<Upstream extends { member: string; weight: number }
     this.#changed = changed;
   }
 
-  /** An upstream for {@link TextModel.upstreams}. */
-  describe(upstream: Upstream & { url: string; model: string }): TextModelUpstream {
+  /** An upstream for the `upstreams` of a model. */
+  describe(upstream: Upstream & { url: string; model: string }): ModelUpstream {
     const weightOf = () => this.of(upstream);
     const { member: name, url, model } = upstream;
     return {

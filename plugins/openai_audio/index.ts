@@ -13,6 +13,7 @@ import {
   openAudioAnswer,
   type PluginContext,
   type TranscribeCall,
+  UpstreamWeights,
 } from 'mediagate/plugin';
 import {
   askedFormat,
@@ -58,10 +59,18 @@ const LONGEST_WAIT_MS = 5_000;
 /** More than an hour without compression; the body flows, so this is no memory of ours. */
 const MAX_SPEECH_BYTES = 256 * 1024 * 1024;
 
+/** An upstream with its name in the log. */
+type Member = Upstream & { member: string; weight: number };
+
 function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvider {
   const { options, clock, hints, logger } = context;
-  const { upstreams, models, budgetMs, idleMs, restMs } = options;
-  const all = createUpstreams({ upstreams, clock, hints, logger, budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS });
+  const { models, budgetMs, idleMs, restMs } = options;
+  const upstreams = options.upstreams.map((one, index) => ({ ...one, member: `upstreams.${index}`, weight: 1 }));
+  // The first one that works gets all requests, until an operator weighs them.
+  const weights = new Map(models.map(({ id }) => [id, new UpstreamWeights<Member>({ isOrdered: true })]));
+  const weightOf = (upstream: Member, model = '') => weights.get(model)?.of(upstream);
+  const limits = { budgetMs, restMs, longestWaitMs: LONGEST_WAIT_MS };
+  const all = createUpstreams({ upstreams, clock, hints, logger, weightOf, ...limits });
   const transcription = new Transcription();
 
   function run<Result>(
@@ -86,8 +95,13 @@ function createOpenaiAudioProvider(context: PluginContext<Options>): AudioProvid
   };
 
   return {
-    models: models.map((model) => ({ ...model, takesOptions: true })),
+    models: models.map((model) => {
+      const at = (upstream: Member) => ({ ...upstream, model: modelName({ context, upstream, model: model.id }) });
+      const own = upstreams.flatMap((upstream) => weights.get(model.id)?.describe(at(upstream)) ?? []);
+      return { ...model, takesOptions: true, upstreams: own };
+    }),
     upstreams: () => all.states(),
+    weigh: (model, changed) => weights.get(model)?.change(changed),
     transcribe: transcribe('transcribe'),
     translate: transcribe('translate'),
     async speak(call) {

@@ -25,6 +25,7 @@ import {
   TRUST,
   TryFailure,
   type UpstreamRefusal,
+  UpstreamWeights,
   uselessAnswer,
 } from 'mediagate/plugin';
 import { AnswerScan, eventsOf, type FoundImage, findImage, findSeed, imageType, type ScannedAnswer } from './answer.js';
@@ -69,10 +70,17 @@ export default definePlugin<typeof OptionsSchema>({
 /** Base64 of an image, and room for the JSON around it. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
+/** An upstream with its name in the log. */
+type Member = Upstream & { member: string; weight: number };
+
 function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvider {
   const { options, clock, hints, logger } = context;
-  const { upstreams, models, budgetMs, restMs } = options;
-  const all = createUpstreams({ upstreams, clock, hints, logger, budgetMs, restMs });
+  const { models, budgetMs, restMs } = options;
+  const upstreams = options.upstreams.map((one, index) => ({ ...one, member: `upstreams.${index}`, weight: 1 }));
+  // The first one that works gets all requests, until an operator weighs them.
+  const weights = new Map(models.map((id) => [id, new UpstreamWeights<Member>({ isOrdered: true })]));
+  const weightOf = (upstream: Member, model = '') => weights.get(model)?.of(upstream);
+  const all = createUpstreams({ upstreams, clock, hints, logger, budgetMs, restMs, weightOf });
 
   async function ask(call: ImageCall, upstream: Upstream, remainingMs: number): Promise<GeneratedImage> {
     const { signal, idempotencyKey } = call;
@@ -112,14 +120,16 @@ function createOpenaiImageProvider(context: PluginContext<Options>): ImageProvid
   const takes = [...new Set(upstreams.flatMap(takenBy))];
 
   return {
-    models: models.map((id) => ({
+    models: Array.from(weights, ([id, own]) => ({
       id,
+      upstreams: upstreams.map((upstream) => own.describe(upstream)),
       maxReferences,
       takesMask: maxReferences > 0,
       takes,
       formats: ['png', 'jpeg', 'webp'],
     })),
     upstreams: () => all.states(),
+    weigh: (model, changed) => weights.get(model)?.change(changed),
     async generate(call) {
       call.signal.throwIfAborted();
       const suits = (upstream: Upstream) => call.references.length <= upstream.maxReferences;

@@ -71,8 +71,8 @@ export function findModel({ gateway }: Pick<ModelChangeServices, 'gateway'>, nam
 
 /** The upstreams of a model that can be weighed; none if it has one, or its plugin has no weights. */
 export function weighable({ gateway }: Pick<ModelChangeServices, 'gateway'>, id: string) {
-  const { upstreams = [] } = gateway.text.models().find((model) => model.id === id) ?? {};
-  return upstreams.length > 1 && gateway.textProvider(id)?.provider.weigh ? upstreams : [];
+  const { upstreams, canWeigh } = gateway.upstreamsOf(id);
+  return upstreams.length > 1 && canWeigh ? upstreams : [];
 }
 
 const MAX_WEIGHT = 1_000;
@@ -84,7 +84,13 @@ function checkWeights(
 ): Readonly<Record<string, number>> {
   const wrong = (message: string) => new GatewayError('invalid_value', message, { param: 'weights' });
   const names = weighable(services, id).map(({ name }) => name);
-  if (names.length === 0) throw wrong(`${id} has not several upstreams that can be weighed.`);
+  if (names.length === 0) {
+    const { upstreams, canWeigh } = services.gateway.upstreamsOf(id);
+    const why = canWeigh || upstreams.length > 0 ? 'it has one upstream' : 'its plugin has no weights';
+    throw wrong(
+      `The requests of ${id} cannot be shared: ${why}. Add a further upstream to its entry of the plugins file.`,
+    );
+  }
   for (const [name, weight] of Object.entries(weights)) {
     if (!names.includes(name)) throw unknownName('weights', name, names);
     if (!Number.isFinite(weight) || weight < 0 || weight > MAX_WEIGHT) {

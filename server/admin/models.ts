@@ -15,7 +15,7 @@ import {
   type UpstreamState,
 } from '../../core/contracts/index.js';
 import { Count, Nullable, OneOf, type Route, Text } from '../http/index.js';
-import type { ChangedModel } from '../model-changes/index.js';
+import { type ChangedModel, changesOf, MODEL_CHANGES } from '../model-changes/index.js';
 import { encodeModel, mockEntries, orderModels } from '../models/index.js';
 import { groupEntries } from '../plugin-groups.js';
 import type { ModelLatency } from '../usage/index.js';
@@ -27,12 +27,8 @@ import type { AdminServices, Of } from './services.js';
 export type ListedModel = ReturnType<typeof listModels>[number];
 
 /** Own names first, then those of the service document. */
-export function listModels(
-  gateway: Pick<Gateway, 'allModels' | 'plugins' | 'text' | 'resolveModel'>,
-  messagesEnabled: boolean,
-) {
+export function listModels(gateway: Pick<Gateway, 'allModels' | 'plugins' | 'upstreamsOf'>, messagesEnabled: boolean) {
   const ready = gateway.allModels();
-  const texts = new Map(gateway.text.models().map((model) => [model.id, model]));
   const mocks = mockEntries(gateway);
   return orderModels(ready.map(({ id }) => id)).map((id) => {
     const { kind = '', entry = '', contextLength } = ready.find((model) => model.id === id) ?? {};
@@ -41,7 +37,7 @@ export function listModels(
       kind,
       provider: entry,
       mock: mocks.has(entry),
-      upstreams: texts.get(gateway.resolveModel(id))?.upstreams ?? [],
+      upstreams: gateway.upstreamsOf(id).upstreams,
       context_length: contextLength ?? null,
       routes: encodeModel(id, ready, { messagesEnabled, mocks }).routes,
     };
@@ -99,14 +95,6 @@ export function describeWatchedModel(
   };
 }
 
-/** What differs from the configuration. */
-export const MODEL_CHANGES = ['switched_off', 'weights', 'prices', 'added'] as const;
-
-export function changesOf({ isClosed, weights, prices, added }: ChangedModel): (typeof MODEL_CHANGES)[number][] {
-  const made = { switched_off: isClosed, weights, prices, added };
-  return MODEL_CHANGES.filter((name) => made[name]);
-}
-
 function describeUpstream({ name, isCoolingDown, tries, failures }: UpstreamState) {
   return { name, cooling_down: isCoolingDown, tries, failures };
 }
@@ -156,7 +144,7 @@ export const ModelShape = Type.Object({
         weight: optional(Type.Number(), 'Its share of the requests. Absent if the first that works gets all.'),
       }),
     ),
-    'Servers of a text model.',
+    'Its servers, if its provider names them.',
   ),
   context_length: field(Nullable(Count), 'Tokens of input and output together. Null if not stated.'),
   routes: field(Type.Array(Text), 'Routes that it answers on.'),

@@ -4,10 +4,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import openaiAudio from 'mediagate/plugins/openai_audio';
+import openaiImage from 'mediagate/plugins/openai_image';
 import openaiText from 'mediagate/plugins/openai_text';
 import sketchImage from 'mediagate/plugins/sketch_image';
 import { createLivePrices } from '../../../server/prices/index.js';
+import { startOpenaiAudioUpstream } from '../../support/audio/openai-audio-upstream.js';
 import { describeOnStacks } from '../../support/databases/stacks.js';
+import { startImageUpstream } from '../../support/images/image-upstream.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { runCommand } from '../../support/processes/command-line.js';
 import { until } from '../../support/until.js';
@@ -160,7 +164,8 @@ describeOnStacks('models changed by operators', (stack) => {
 
   it('refuse weights that mean nothing, in words', async () => {
     for (const [model, weights, words] of [
-      ['single', { fast: 1 }, 'not several upstreams'],
+      ['single', { fast: 1 }, 'it has one upstream'],
+      ['gen-img-2', { fast: 1 }, 'its plugin has no weights'],
       ['shared', { fast: 1, spares: 1 }, 'Did you mean "spare"?'],
       ['shared', { fast: 1 }, 'spare is missing'],
       ['shared', { fast: 0, spare: 0 }, 'above 0'],
@@ -317,5 +322,62 @@ describeOnStacks('models changed by operators', (stack) => {
     }
     expect((await send('/models/single/remove', {})).json.error.message).to.contain('in the plugins file');
     expect((await send('/models', { id: 'own' })).json.error.code).to.equal('missing_required_parameter');
+  });
+});
+
+describe('weights of image and audio models', () => {
+  it('share the requests of each model of an entry by its own weights, until they are taken back', async () => {
+    const images = await Promise.all([startImageUpstream(), startImageUpstream()]);
+    const sounds = await Promise.all([startOpenaiAudioUpstream(), startOpenaiAudioUpstream()]);
+    const at = (servers: readonly { baseUrl: string }[]) => servers.map(({ baseUrl: url }) => ({ url }));
+    const speakers = ['voice-1', 'voice-2'].map((id) => ({ id, operations: ['speak'] }));
+    const app = await startApp({
+      gateway: {
+        plugins: [
+          { use: openaiImage, options: { upstreams: at(images) } },
+          { use: openaiAudio, options: { upstreams: at(sounds), models: speakers } },
+        ],
+        services: { http: undefined },
+      },
+    });
+    try {
+      const admin = await app.makeKey({ grants: ['admin'] });
+      const key = await app.makeKey({ grants: ['images', 'audio'] });
+      const weigh = (model: string, weights: object | null) =>
+        post(app, `/v1/admin/models/${model}`, admin, { weights });
+      const draw = (model = 'gen-img-2') =>
+        post(app, '/v1/images/generations', key, { model, prompt: 'a lighthouse', size: '1024x1024' });
+      const speak = (model: string) => post(app, '/v1/audio/speech', key, { model, input: 'Ostend.', voice: 'alloy' });
+      const countsOf = async (
+        servers: readonly { requests: readonly unknown[] }[],
+        ask: () => ReturnType<typeof post>,
+      ) => {
+        const before = servers.map(({ requests }) => requests.length);
+        for (let index = 0; index < 4; index += 1) {
+          const { status, text } = await ask();
+          expect(status, text).to.equal(200);
+        }
+        return servers.map(({ requests }, index) => requests.length - (before[index] ?? 0));
+      };
+      const [first, second] = ['upstreams.0', 'upstreams.1'];
+      expect(await countsOf(images, () => draw())).to.deep.equal([4, 0]);
+      const weighed = await weigh('gen-img-2', { [first]: 1, [second]: 3 });
+      expect(weighed.json.upstreams, weighed.text).to.deep.equal([
+        { name: first, url: images[0].baseUrl, model: 'gpt-image-2', weight: 1 },
+        { name: second, url: images[1].baseUrl, model: 'gpt-image-2', weight: 3 },
+      ]);
+      expect(await countsOf(images, () => draw())).to.deep.equal([1, 3]);
+      expect(await countsOf(images, () => draw('gen-image-2')), 'another model').to.deep.equal([4, 0]);
+      await weigh('gen-img-2', null);
+      expect(await countsOf(images, () => draw())).to.deep.equal([4, 0]);
+
+      expect((await weigh('voice-1', { [first]: 0, [second]: 1 })).status).to.equal(200);
+      expect(await countsOf(sounds, () => speak('voice-1'))).to.deep.equal([0, 4]);
+      expect(await countsOf(sounds, () => speak('voice-2'))).to.deep.equal([4, 0]);
+      expect((await weigh('voice-1', { first: 1 })).json.error.param).to.equal('weights');
+    } finally {
+      await app.close();
+      await Promise.all([...images, ...sounds].map((one) => one.close()));
+    }
   });
 });
