@@ -91,7 +91,6 @@ export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRan
 export { addModel, changeModel, findModel, type ModelChangeInput, removeModel, weighable } from './model-changes.js';
 export { type ModelTest, testModel, testServedModel } from './model-tests.js';
 export {
-  changesOf,
   type ListedModel,
   latenciesOf,
   listModels,

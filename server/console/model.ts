@@ -10,7 +10,6 @@ import { GatewayError } from '../../core/runtime/index.js';
 import {
   addModel,
   changeModel,
-  changesOf,
   findModel,
   latenciesOf,
   type ModelTest,
@@ -20,6 +19,7 @@ import {
   weighable,
 } from '../admin/index.js';
 import type { Route } from '../http/index.js';
+import { changesOf } from '../model-changes/index.js';
 import { badge, dataTable, type Html, html, type Locale, linkTo, type PriceLine } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
 import { action, actions, textField } from './forms.js';

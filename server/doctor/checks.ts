@@ -19,6 +19,7 @@ import { type Logger, systemClock } from '../../core/runtime/index.js';
 import { openFiles, secretsOfOthers } from '../../core/storage/index.js';
 import { isStateThere, readDifferences, readSchema } from '../backup/index.js';
 import { describeLinks, describeListening, hasLocalLinks, localAddress } from '../http/index.js';
+import { changesOf } from '../model-changes/index.js';
 import { checkPlatforms } from '../observability/index.js';
 import { openGateway, readPricesOf, variablesOfPlugins } from '../open-gateway.js';
 import { groupEntries } from '../plugin-groups.js';
@@ -35,6 +36,7 @@ import {
   type Settings,
   usedSettingsFile,
 } from '../settings/index.js';
+import { applyStoredModels, type StoredModels } from '../stored-models.js';
 import { API_VERSION } from '../version.js';
 import { checkSignIn } from './sign-in-check.js';
 import { describeUpstreams, type UpstreamFinding } from './upstream-findings.js';
@@ -269,10 +271,18 @@ async function checkPrices(settings: Settings, environment: NodeJS.ProcessEnv, l
     const prices = await readPricesOf(settings, environment);
     if (!prices) return [];
     const gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', readOnly: true });
+    await applyStoredModels(settings, { gateway, logger, prices });
     const unpriced = describeUnpriced(prices, gateway);
     await gateway.close();
     if (unpriced.length === 0) return [{ name, level: 'ok', detail: `in ${prices.currency}` }];
-    return [{ name, level: 'warn', detail: unpriced.join(' '), advice: 'Set these prices in PRICES_FILE.' }];
+    return [
+      {
+        name,
+        level: 'warn',
+        detail: unpriced.join(' '),
+        advice: 'Set these prices at /admin/models, or in PRICES_FILE.',
+      },
+    ];
   } catch (error) {
     // An unreadable plugins file is a finding of its own.
     if (!(error instanceof PricesError)) return [];
@@ -372,6 +382,7 @@ async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, 
   const name = 'plugins';
   try {
     await using gateway = await openGateway({ settings, environment, logger, baseUrl: () => '', readOnly: true });
+    const stored = await applyStoredModels(settings, { gateway, logger });
     const entries = groupEntries(gateway.plugins().filter(({ state }) => state !== 'disabled'));
     const failed = entries.filter(({ state }) => state !== 'ready');
     const ways = gateway.platforms();
@@ -382,10 +393,25 @@ async function checkPlugins(settings: Settings, environment: NodeJS.ProcessEnv, 
     ].join('; ');
     const level = failed.length > 0 || ready.length === 0 || !checkPlatforms(ways).ok ? 'warn' : 'ok';
     const found: Finding = { name, level, detail, ...(level === 'warn' && { advice: adviceFor(failed) }) };
-    return [found, ...describeUpstreams(await gateway.checkUpstreams()).map(asFinding)];
+    return [found, ...describeStored(stored), ...describeUpstreams(await gateway.checkUpstreams()).map(asFinding)];
   } catch (error) {
     return [{ name, level: 'fail', detail: messageOf(error), advice: CHECK_FILE }];
   }
+}
+
+/** No finding without a change. */
+function describeStored({ all, problem }: StoredModels): Finding[] {
+  const name = 'models';
+  if (problem !== undefined) {
+    const advice =
+      'The checks above and below are those of the plugins file. With --server doctor checks a running gateway.';
+    return [{ name, level: 'warn', detail: `changes that are stored could not be read: ${problem}`, advice }];
+  }
+  const words = all.flatMap((one) => {
+    const changes = changesOf(one).map((change) => change.replaceAll('_', ' '));
+    return changes.length > 0 ? [`${one.model} (${changes.join(', ')})`] : [];
+  });
+  return words.length === 0 ? [] : [{ name, level: 'ok', detail: `changed by operators: ${words.join(', ')}` }];
 }
 
 function asFinding({ ok, detail, advice }: UpstreamFinding): Finding {

@@ -9,6 +9,7 @@ import type { ModelPrices } from '../../core/contracts/index.js';
 import {
   type Database,
   type DatabaseClock,
+  type Kysely,
   type Migrations,
   sqlMigration,
   storable,
@@ -73,6 +74,14 @@ export interface ChangedModel {
   sealedKey?: string;
 }
 
+/** What differs from the configuration. */
+export const MODEL_CHANGES = ['switched_off', 'weights', 'prices', 'added'] as const;
+
+export function changesOf({ isClosed, weights, prices, added }: ChangedModel): (typeof MODEL_CHANGES)[number][] {
+  const made = { switched_off: isClosed, weights, prices, added };
+  return MODEL_CHANGES.filter((name) => made[name]);
+}
+
 /** One change. Null: as configured; of `added`: the model is removed. */
 export type ModelChange =
   | { isClosed: boolean }
@@ -128,11 +137,13 @@ export class ChangedModels {
 
   /** Everything that differs from the configuration, by model. */
   async list(): Promise<readonly ChangedModel[]> {
-    const rows = await this.#database.run((queries) =>
-      queries.selectFrom('changed_models').selectAll().orderBy('model').execute(),
-    );
-    return rows.map(toChangedModel);
+    return this.#database.run(readChangedModels);
   }
+}
+
+/** Everything that differs from the configuration. */
+export async function readChangedModels(queries: Kysely<Tables>): Promise<readonly ChangedModel[]> {
+  return (await queries.selectFrom('changed_models').selectAll().orderBy('model').execute()).map(toChangedModel);
 }
 
 function toChangedModel({ model, isClosed, weights, prices, added, sealedKey }: ChangedModelsTable): ChangedModel {

@@ -8,8 +8,11 @@ export {
   type AddedServer,
   type ChangedModel,
   ChangedModels,
+  changesOf,
+  MODEL_CHANGES,
   type ModelChange,
   modelChangeMigrations,
+  readChangedModels,
   SERVER_FORMATS,
 } from './changed-models.js';
 export { createSealer, type Sealer } from './sealed-keys.js';

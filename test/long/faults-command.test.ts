@@ -67,7 +67,10 @@ describe('scripts that take flags', () => {
 
 describe('npm run faults', () => {
   const refused: readonly [string, string][] = [
-    ['limit', 'There are no faults "limit"; there are: scale, restart, limits, hints, bodies, soak, batch, ledger.'],
+    [
+      'limit',
+      'There are no faults "limit"; there are: scale, restart, limits, hints, bodies, soak, batch, ledger, alerts.',
+    ],
     ['limits --rounds 0', '--rounds must be a whole number, at least 1.'],
     ['limits 100', '"100" is no flag.'],
     ['restart --rate fast', '--rate must be a whole number, at least 1.'],

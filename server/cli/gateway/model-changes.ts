@@ -5,10 +5,10 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { addModel, changeModel, changesOf, removeModel } from '../../admin/index.js';
-import { AppliedModels, createSealer, entryIdOf } from '../../model-changes/index.js';
+import { addModel, changeModel, removeModel } from '../../admin/index.js';
+import { AppliedModels, changesOf, createSealer, entryIdOf } from '../../model-changes/index.js';
 import { readPricesOf } from '../../open-gateway.js';
-import { findIdentitySecrets, type Settings } from '../../settings/index.js';
+import { loadIdentitySecrets, type Settings } from '../../settings/index.js';
 import { byOperator, using, withGateway, withState } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import type { Outcome } from '../output.js';
@@ -25,7 +25,7 @@ function withChanges<Result>(settings: Settings, work: (services: Changing) => P
       settings,
       async (gateway, logger) => {
         const livePrices = await readPricesOf(settings, process.env);
-        const sealer = createSealer(await findIdentitySecrets(settings));
+        const sealer = createSealer(await loadIdentitySecrets(settings));
         const followed = { changes: state.changedModels, gateway, prices: livePrices, sealer, logger };
         return using(await AppliedModels.open(followed), (changedModels) =>
           work({ state, gateway, livePrices, changedModels }),

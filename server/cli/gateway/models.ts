@@ -13,8 +13,10 @@ import { parsePluginConfig, readPluginConfig, servesOf } from '../../../core/plu
 import { withFileLock } from '../../../core/runtime/index.js';
 import { type ListedModel, listModels, type ModelTest, testModel } from '../../admin/index.js';
 import { renderTable, sanitizeForTerminal } from '../../format/index.js';
+import { changesOf } from '../../model-changes/index.js';
 import { pluginsFileOf } from '../../open-gateway.js';
 import type { Settings } from '../../settings/index.js';
+import { applyStoredModels } from '../../stored-models.js';
 import { withGateway } from '../command.js';
 import type { OptionsOf } from '../define-command.js';
 import { CommandFailure, CommandMistake } from '../mistakes.js';
@@ -230,8 +232,28 @@ function checkLoaded(gateway: Gateway): void {
 
 /** The models that the plugins file serves with this environment, and where. */
 export async function listModelsCommand(settings: Settings): Promise<Outcome<'Models'>> {
-  const models = await withGateway(settings, async (gateway) => listModels(gateway, settings.messagesEnabled));
-  return { json: models, text: renderTable(['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'], models.map(rowOf)) };
+  const { models, stored } = await withGateway(settings, async (gateway, logger) => {
+    const applied = await applyStoredModels(settings, { gateway, logger });
+    const changes = new Map(applied.all.map((one) => [one.model, changesOf(one)]));
+    const listed = listModels(gateway, settings.messagesEnabled).map((model) => {
+      const changed = changes.get(gateway.resolveModel(model.id)) ?? [];
+      return { ...model, ...(changed.length > 0 && { changed }) };
+    });
+    return { models: listed, stored: applied };
+  });
+  const head = ['MODEL', 'PROVIDER', 'UPSTREAM', 'CONTEXT', 'ROUTES'];
+  const isChanged = models.some(({ changed }) => changed !== undefined);
+  const rows = models.map((model) => [...rowOf(model), ...(isChanged ? [model.changed?.join(' ') ?? '-'] : [])]);
+  return {
+    json: models,
+    text: renderTable([...head, ...(isChanged ? ['CHANGED'] : [])], rows),
+    ...(stored.problem !== undefined && { remarks: [unreadModels(stored.problem)] }),
+  };
+}
+
+/** @param problem Why the database cannot be read. */
+function unreadModels(problem: string): string {
+  return `Changes of models that are stored could not be read, so these are the models of the plugins file: ${problem} With --server the list is that of a running gateway.`;
 }
 
 function rowOf({ id, provider, mock, upstreams, context_length: length, routes }: ListedModel): string[] {
@@ -254,10 +276,14 @@ export async function testModelCommand(
   const entries = await readPluginConfig(pluginsFileOf(settings).file, process.env);
   // Only the providers of this model; a plugin whose models are not known before it is loaded may be one of them.
   const plugins = entries.filter((entry) => servesOf(entry).includes(id) || servesOf(entry).length === 0);
-  const results = await withGateway(settings, (gateway) => testModel(gateway, id, { request }), {
-    plugins,
-    quiet: true,
-  });
+  const results = await withGateway(
+    settings,
+    async (gateway, logger) => {
+      await applyStoredModels(settings, { gateway, logger });
+      return testModel(gateway, id, { request });
+    },
+    { plugins, quiet: true },
+  );
   const exitCode = results.every(({ ok }) => ok) ? 0 : 1;
   return { json: results, text: results.map(render).join('\n'), exitCode };
 }

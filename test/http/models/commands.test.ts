@@ -4,10 +4,13 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect } from 'chai';
+import { systemClock } from '../../../core/runtime/index.js';
 import { type AddModelOptions, addModelCommand, testModelCommand } from '../../../server/cli/gateway/models.js';
 import { CommandFailure } from '../../../server/cli/mistakes.js';
 import type { Outcome } from '../../../server/cli/output.js';
 import { readSettings } from '../../../server/settings/index.js';
+import { openState } from '../../../server/state.js';
+import { ListLogger } from '../../support/databases/engines.js';
 import { startTextUpstream, type TextUpstream } from '../../support/models/text-upstream.js';
 import { runCommand } from '../../support/processes/command-line.js';
 import { rejection } from '../../support/rejection.js';
@@ -194,5 +197,39 @@ describe('the commands of models', () => {
     expect([broken.exitCode, broken.text]).to.satisfy(
       ([code, text]: [number, string]) => code === 1 && /\nfail {2}qwen3:32b: a short request failed\. /.test(text),
     );
+  });
+
+  it('list, test and check with the changes that are stored, and say why they could not be read', async () => {
+    const dataDir = path.join(folder, 'data');
+    await (await openState({ dataDir, clock: systemClock, logger: new ListLogger() })).close();
+    const { origin } = new URL(upstream.baseUrl);
+    const own = { ...environment, TRUSTED_ORIGINS: origin, MODEL_KEY: 'the-key-in-this-test' };
+    const live = ['--live', '--url', upstream.baseUrl, '--model', 'vendor/q', '--key-variable', 'MODEL_KEY'];
+    const added = await runCommand(['models', 'add', 'team', ...live], own);
+    expect(added.code, added.stderr).to.equal(0);
+    expect((await runCommand(['models', 'update', 'first', '--off'], own)).code).to.equal(0);
+    const listed = await runCommand(['models', 'list', '--json'], own);
+    const changes = Object.fromEntries(
+      JSON.parse(listed.stdout).map(({ id, changed }: { id: string; changed?: string[] }) => [id, changed]),
+    );
+    expect(changes).to.deep.include({ first: ['switched_off'], team: ['added'], mock: undefined });
+    expect((await runCommand(['models', 'list'], own)).stdout)
+      .to.match(/^MODEL .* CHANGED *\n/)
+      .and.match(/team .*added/);
+    const tested = await runCommand(['models', 'test', 'team'], own);
+    expect(tested.stdout, tested.stderr).to.contain('team: reachable');
+    const modelsOf = async (given: Record<string, string>) => {
+      const { stdout } = await runCommand(['doctor', '--json'], given);
+      return JSON.parse(stdout).find(({ name }: { name: string }) => name === 'models');
+    };
+    expect(await modelsOf(own)).to.include({
+      level: 'ok',
+      detail: 'changed by operators: first (switched off), team (added)',
+    });
+    const lost = { ...own, DATABASE_URL: 'postgres://nobody:secret@127.0.0.1:1/none' };
+    const without = await runCommand(['models', 'list'], lost);
+    expect([without.code, without.stdout.includes('team')]).to.deep.equal([0, false]);
+    expect(without.stderr).to.contain('could not be read').and.to.contain('--server').and.not.to.contain('secret');
+    expect(await modelsOf(lost)).to.include({ level: 'warn' });
   });
 });

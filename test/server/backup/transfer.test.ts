@@ -97,6 +97,7 @@ describe('transfer of a state from SQLite to PostgreSQL', () => {
       'alert_turns',
       'usage_days',
       'usage_today',
+      'model_latencies',
     ];
     expect([...MOVED_TABLES, ...left]).to.have.members(tables);
     const steps = new Set<string>();
