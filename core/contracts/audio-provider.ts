@@ -7,7 +7,7 @@
  */
 
 import type { Usage } from './documents.js';
-import type { UpstreamState } from './services.js';
+import type { ModelUpstream, UpstreamState } from './services.js';
 
 export type AudioOperation = 'transcribe' | 'translate' | 'speak' | 'changeVoice' | 'generateSound';
 

@@ -8,7 +8,7 @@
  */
 
 import type { Usage } from './documents.js';
-import type { UpstreamState } from './services.js';
+import type { ModelUpstream, UpstreamState } from './services.js';
 import { Type } from './typebox.js';
 
 /** Routes on which a model writes text. `messages` is Anthropic's format, the others are OpenAI's. */

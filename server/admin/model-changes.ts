@@ -17,7 +17,10 @@ import { type AdminActor, acceptedOf, unaccepted } from './admin-route.js';
 import type { Of, Stored } from './services.js';
 
 export interface ModelChangeServices extends Stored<'changedModels'>, Of<'changedModels' | 'livePrices'> {
-  gateway: Pick<Gateway, 'allModels' | 'plugins' | 'resolveModel' | 'text' | 'textProvider' | 'httpClient'>;
+  gateway: Pick<
+    Gateway,
+    'allModels' | 'plugins' | 'resolveModel' | 'text' | 'textProvider' | 'upstreamsOf' | 'httpClient'
+  >;
 }
 
 /** What an operator changes of a model. Absent fields stay as they are; null: as configured. */
