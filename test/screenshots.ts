@@ -36,6 +36,11 @@ async function settle(): Promise<void> {
   await Promise.race([Promise.all(pictures), soon]);
 }
 
+/** Of the page, or of the window while a dialog lies over it. */
+function shownHeight(): number {
+  return document.querySelector(':popover-open') ? window.innerHeight : document.documentElement.scrollHeight;
+}
+
 /** In two languages, at two widths, light and dark. */
 async function take(
   site: UsedSite,
@@ -56,7 +61,7 @@ async function take(
       await page.evaluate(settle);
       for (const colorScheme of SCHEMES) {
         await page.emulateMedia({ colorScheme });
-        const height = Math.min(MAX_HEIGHT, await page.evaluate(() => document.documentElement.scrollHeight));
+        const height = Math.min(MAX_HEIGHT, await page.evaluate(shownHeight));
         const file = path.join(folder, `${name}-${language}-${width}-${colorScheme}.png`);
         await page.screenshot({ path: file, fullPage: true, clip: { x: 0, y: 0, width, height } });
       }

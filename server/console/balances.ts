@@ -31,7 +31,7 @@ import {
   rangeOf,
 } from './console-route.js';
 import { action, actions, choiceField, textField } from './forms.js';
-import { actorName, facts, ownerLink, ownersOf, type People, peopleOf, section } from './parts.js';
+import { actorName, backTo, facts, ownerLink, ownersOf, type People, peopleOf, section } from './parts.js';
 
 const PATH = '/admin/balances';
 const ID = { id: { description: 'Id of the account, or of its user.' } };
@@ -203,7 +203,7 @@ async function balancePage(services: ConsoleServices, call: ConsoleCall): Promis
   return {
     title: t.titleOf(user.name ?? user.email ?? user.id),
     current: 'balances',
-    lead: html`<a href="${PATH}">${locale.texts.console.pages.balances}</a>`,
+    lead: backTo(PATH, locale.texts.console.pages.balances),
     primary: renderActions(whole, mayTopUp(services, topsUp), call),
     content: html`<section class="card stack">
 ${facts([
@@ -305,16 +305,14 @@ function renderLines({ user, balance, lines }: WholeBalance, people: People, loc
     rows: lines,
     empty: { title: t.noMovements, words: t.noMovementsWords },
     columns: [
-      { head: t.time, cell: ({ at }) => second(at) },
-      { head: texts.balance.kind, cell: ({ kind }) => kinds[kind] ?? kind },
       {
-        head: texts.balance.about,
-        inCard: 'line',
+        head: texts.balance.kind,
         cell: ({ kind, note, reference }) =>
-          html`${kind === 'adjustment' ? actorName(note, people) : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html`<br><bdi class="small mono muted">${reference}</bdi>`}`,
+          html`<span class="entry">${kinds[kind] ?? kind}</span><span class="detail small muted">${kind === 'adjustment' ? actorName(note, people) : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html` · <bdi class="mono">${reference}</bdi>`}</span>`,
       },
       { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => movementOf(line, locale) },
       { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },
+      { head: t.time, isNumber: true, inCard: 'plain', cell: ({ at }) => second(at) },
     ],
   })}${balance && last && last.number > 1 && html`<p class="small"><a href="${linkTo(`${PATH}/${user.accountId}`, { before: String(last.number) })}" rel="next">${t.older}</a></p>`}`;
 }

@@ -88,17 +88,25 @@ export interface TextField {
   /** Stands behind the field, such as a currency. */
   unit?: string;
   suggestions?: readonly string[];
+  /** Id of a list of suggestions that several fields of the page share: see {@link suggestionList}. */
+  list?: string;
 }
 
 export function textField(field: TextField): Html {
   const { name, label, id = name, value = '', hint, placeholder, isRequired = false, maxLength = 200 } = field;
   const { type = 'text', unit, suggestions = [] } = field;
-  const list = suggestions.length > 0 && html` list="${id}-list"`;
+  const suggested = field.list ?? (suggestions.length > 0 ? `${id}-list` : undefined);
+  const list = suggested !== undefined && html` list="${suggested}"`;
   const mode =
     type === 'number' ? html` min="0" step="1" inputmode="numeric"` : type === 'decimal' && html` inputmode="decimal"`;
   const input = html`<input class="input" id="${id}" name="${name}" type="${type === 'decimal' ? 'text' : type}" value="${value}" maxlength="${maxLength}" autocomplete="off" spellcheck="false"${isRequired && html` required`}${placeholder !== undefined && html` placeholder="${placeholder}"`}${hint !== undefined && html` aria-describedby="${id}-hint"`}${mode}${list}>`;
   return html`<div class="field"><label for="${id}">${label}</label>${unit === undefined ? input : html`<span class="with-unit">${input}<span class="muted">${unit}</span></span>`}${suggestions.length > 0 && html`<datalist id="${id}-list">${suggestions.map((text) => html`<option value="${text}">`)}</datalist>`}${hint !== undefined && html`<span class="hint" id="${id}-hint">${hint}</span>`}</div>
 `;
+}
+
+/** Values with what each of them is, for fields with this `list`. */
+export function suggestionList(id: string, choices: readonly { value: string; label: string }[]): Html {
+  return html`<datalist id="${id}">${choices.map(({ value, label }) => html`<option value="${value}">${label}</option>`)}</datalist>`;
 }
 
 export interface ChoiceField {

@@ -19,7 +19,7 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, choiceField, textField } from './forms.js';
+import { action, actions, choiceField, chosen, presetField, textField } from './forms.js';
 
 const PATH = '/admin/incidents';
 const MAX_TITLE = 200;
@@ -27,6 +27,9 @@ const MAX_WORDS = 2_000;
 
 /** As it is written. A browser writes its own field of a time in its language, not in that of the page. */
 const EXAMPLE_TIME = '2026-12-24 08:00';
+const HOUR_MS = 60 * 60 * 1000;
+/** After which a planned one usually begins. */
+const SPANS = [HOUR_MS, 24 * HOUR_MS, 7 * 24 * HOUR_MS];
 
 export function incidentPages(services: ConsoleServices): Route[] {
   const { state, clock } = services;
@@ -47,12 +50,14 @@ export function incidentPages(services: ConsoleServices): Route[] {
         title: 'What is wrong.',
         kind: 'Default `degraded`.',
         message: 'What users notice.',
-        starts: 'When it begins, by UTC. Default: now.',
+        starts: 'When it begins, by UTC, or `other`. Default: now.',
+        starts_other: 'With `other`: when it begins.',
       },
       errors: ['invalid_value'],
       show,
       async run({ field, by: { actor } }) {
-        const [title, message, starts] = [field('title'), field('message').slice(0, MAX_WORDS), field('starts')];
+        const [title, message] = [field('title'), field('message').slice(0, MAX_WORDS)];
+        const starts = chosen(field, 'starts');
         if (title === '' || title.length > MAX_TITLE) throw invalid('title', `1 to ${MAX_TITLE} characters`);
         const startedAt = starts === '' ? clock.now() : parseIsoTime(`${starts.replace(' ', 'T')}:00Z`);
         if (startedAt === undefined) throw invalid('starts', `a time such as ${EXAMPLE_TIME}`);
@@ -88,8 +93,22 @@ async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Prom
   const t = own.incidents;
   const { items, next } = await listIncidents(services, rangeOf(call));
   const kinds = INCIDENT_KINDS.map((value) => ({ value, label: status.incidentKinds[value] }));
+  const at = (ms: number) => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+  const now = services.clock.now();
+  const presets = [
+    { value: '', label: t.atOnce },
+    ...SPANS.map((ms) => ({ value: at(now + ms), label: t.inTime(own.span(ms)) })),
+  ];
+  const starts = chosen(field, 'starts');
+  const other = textField({
+    name: 'starts_other',
+    label: t.starts,
+    hint: t.startsHint,
+    placeholder: EXAMPLE_TIME,
+    value: presets.some(({ value }) => value === starts) ? '' : starts,
+  });
   const fields = html`${textField({ name: 'title', label: t.what, isRequired: true, maxLength: MAX_TITLE, value: field('title') })}
-<div class="form-row">${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field('kind') || 'degraded' })}${textField({ name: 'starts', label: t.starts, hint: t.startsHint, placeholder: EXAMPLE_TIME, value: field('starts') })}</div>
+${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field('kind') || 'degraded' })}${presetField({ name: 'starts', label: t.starts, value: starts, presets, other }, locale)}
 <div class="field"><label for="message">${t.message}</label><textarea class="input" id="message" name="message" maxlength="${MAX_WORDS}">${field('message')}</textarea></div>
 `;
   return {

@@ -41,7 +41,7 @@ import {
 } from './console-route.js';
 import { action, actions } from './forms.js';
 import { renderQueues } from './overview.js';
-import { facts, history, ownerLink, ownersOf, section } from './parts.js';
+import { backTo, facts, history, ownerLink, ownersOf, section } from './parts.js';
 
 const PATH = '/admin/jobs';
 const ID = { id: { description: 'Id of the job.' } };
@@ -200,7 +200,7 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
   return {
     title: `${words.jobs[job.kind]}: ${words.jobStates[state]}`,
     current: 'jobs',
-    lead: html`<a href="${PATH}">${t.pages.jobs}</a>`,
+    lead: backTo(PATH, t.pages.jobs),
     primary: actions([
       job.isRetryable &&
         action(

@@ -58,7 +58,7 @@ import {
   readBudgets,
   textField,
 } from './forms.js';
-import { facts, history, keyStateBadge, ownerLink, ownersOf, renderBudget, section } from './parts.js';
+import { backTo, facts, history, keyStateBadge, ownerLink, ownersOf, renderBudget, section } from './parts.js';
 
 const PATH = '/admin/keys';
 const ID = { id: { description: 'Id of the key: 8 characters.' } };
@@ -285,7 +285,7 @@ function limitFields(
     isSent ? field(`grant_${grant}`) !== '' : (record?.grants.includes(grant) ?? grant === 'extract');
   const expires = record?.expiresAt == null ? '' : new Date(record.expiresAt).toISOString().slice(0, 10);
   const budgets = (key?.budgets ?? []).filter(({ scope }) => scope === 'key').map(budgetText);
-  return html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 100, value: fieldOf('name', record?.name ?? '') })}${textField({ name: 'group', id: 'key-group', label: t.group, maxLength: 64, suggestions: groups, value: fieldOf('group', record?.groupName ?? '') })}</div>
+  return html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 100, placeholder: 'nightly jobs', value: fieldOf('name', record?.name ?? '') })}${textField({ name: 'group', id: 'key-group', label: t.group, maxLength: 64, placeholder: groups[0] ?? 'research', suggestions: groups, value: fieldOf('group', record?.groupName ?? '') })}</div>
 ${hasLimits && html`<fieldset class="field"><legend>${t.grants}</legend><div class="checks">${OPERATOR_KEY_GRANTS.map((grant) => html`<label class="check"><input type="checkbox" name="grant_${grant}" value="on"${granted(grant) && html` checked`}> <span>${t.grantNames[grant]}</span></label>`)}</div></fieldset>`}
 ${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}
 ${lastDayField({ name: 'expires', label: t.expires, value: isSent ? chosen(field, 'expires') : expires, never: users.never, now: clock.now() }, locale)}
@@ -315,7 +315,7 @@ async function keyPage(
   return {
     title: record.name,
     current: 'keys',
-    lead: html`<a href="${PATH}">${own.pages.keys}</a>`,
+    lead: backTo(PATH, own.pages.keys),
     primary: renderActions(services, whole, call, names),
     content: html`${shown && renderNewKey(shown.key, locale)}
 <section class="card stack">

@@ -25,7 +25,7 @@ import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, 
 import { action, actions, textField } from './forms.js';
 import { readServer, SERVER_FORM, serverFields } from './model-forms.js';
 import { HEALTH, pricesOf, renderLatency } from './models.js';
-import { facts, history, section } from './parts.js';
+import { backTo, facts, history, section } from './parts.js';
 
 const PARAMS = { id: { description: 'Id of the model.' } };
 const HISTORY = 20;
@@ -184,7 +184,7 @@ async function renderModel(
   return {
     title: id,
     current: 'models',
-    lead: html`<a href="/admin/models">${t.all}</a>`,
+    lead: backTo('/admin/models', t.all),
     primary: actions(forms.whole),
     content: html`${tested && renderTest(id, tested)}<section class="card stack">
 ${facts([
@@ -199,7 +199,7 @@ ${facts([
 ])}
 <p class="row small"><a href="${linkTo('/admin/requests', { model: id })}">${own.pages.requests}</a><a href="${linkTo('/admin/requests', { model: id, outcome: 'failed' })}">${t.failed}</a></p>
 </section>
-<div class="halves">${section('servers', own.models.servers, renderServers(watched, locale), actions(forms.servers))}
+<div class="halves">${(serversOf(watched).length > 0 || forms.servers.some((one) => one !== false)) && section('servers', own.models.servers, renderServers(watched, locale), actions(forms.servers))}
 ${section('prices', own.models.prices, html`${renderPrices(prices, locale)}${services.livePrices === undefined && html`<p class="small muted">${t.noCurrency}</p>`}`, actions(forms.prices))}</div>
 <p class="small muted">${t.changeWords}</p>
 ${section('history', own.history.title, await history(services, audit, locale))}`,
@@ -213,14 +213,19 @@ function renderTest(id: string, results: readonly ModelTest[]): Html {
 }
 
 /** Addresses of a text model; of other models the names of its upstreams alone are known. */
-function renderServers({ model, upstreams }: Watched, locale: Locale): Html {
-  const { models: t, model: own, users } = locale.texts.console;
+function serversOf({ model, upstreams }: Watched) {
   const known = model.upstreams.length > 0 ? model.upstreams : upstreams.map(({ name }) => ({ url: name, model: '' }));
-  const rows = known.map((server, index) => ({
+  return known.map((server, index) => ({
     ...server,
     weight: 'weight' in server ? server.weight : undefined,
     seen: upstreams.length === known.length ? upstreams[index] : undefined,
   }));
+}
+
+function renderServers(watched: Watched, locale: Locale): Html {
+  const { models: t, model: own, users } = locale.texts.console;
+  const { model } = watched;
+  const rows = serversOf(watched);
   return dataTable({
     label: t.servers,
     isStacked: true,

@@ -19,7 +19,7 @@ import {
   rangeOf,
 } from './console-route.js';
 import { action, actions } from './forms.js';
-import { facts, history, ownerLink, ownersOf, section } from './parts.js';
+import { backTo, facts, history, ownerLink, ownersOf, section } from './parts.js';
 
 const PATH = '/admin/orders';
 const CODE = { code: { description: 'Code of the order.' } };
@@ -150,6 +150,7 @@ async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<
   return {
     title: t.orderTitle(order.code),
     current: 'orders',
+    lead: backTo(PATH, t.title),
     primary: renderActions(whole, locale),
     content: html`<section class="card stack">
 ${facts([
@@ -246,16 +247,19 @@ function renderTransfers(transfers: readonly RecordedTransaction[], locale: Loca
     rows: transfers,
     empty: { title: t.orders.noTransfers, words: t.orders.noTransfersWords },
     columns: [
-      { head: t.transfers.booked, cell: ({ at }) => minute(at) },
+      {
+        head: t.transfers.text,
+        cell: ({ text, provider, id }) =>
+          html`<bdi class="entry">${text}</bdi><bdi class="detail small mono muted">${provider} ${id}</bdi>`,
+      },
       {
         head: texts.orders.amount,
         isNumber: true,
         inCard: 'end',
         cell: ({ amount, currency }) => money(amount, currency),
       },
-      { head: t.transfers.text, inCard: 'line', cell: ({ text }) => html`<bdi>${text}</bdi>` },
-      { head: t.transfers.from, cell: ({ provider, id }) => html`<bdi class="small mono">${provider} ${id}</bdi>` },
-      { head: t.transfers.review, cell: ({ review }) => review && badge(t.reviews[review], 'warn') },
+      { head: t.transfers.review, inCard: 'plain', cell: ({ review }) => review && badge(t.reviews[review], 'warn') },
+      { head: t.transfers.booked, isNumber: true, inCard: 'plain', cell: ({ at }) => minute(at) },
     ],
   });
 }

@@ -234,9 +234,8 @@ export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
   return section(
     'queues',
     t.jobs.queues,
-    dataTable<Queue>({
+    html`<div class="compact">${dataTable<Queue>({
       label: t.jobs.queues,
-      isStacked: true,
       rows: queues,
       empty: { title: t.jobs.none, words: '' },
       columns: [
@@ -253,12 +252,13 @@ export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
           cell: ({ queued, oldestQueuedMs }) => (queued === 0 ? '–' : t.span(oldestQueuedMs)),
         },
         {
-          head: t.jobs.completedHour,
+          head: words.jobStates.completed,
           isNumber: true,
           cell: ({ completed, kind }) => leading(completed, kind, 'completed'),
         },
-        { head: t.jobs.failedHour, isNumber: true, cell: ({ failed, kind }) => leading(failed, kind, 'failed') },
+        { head: words.jobStates.failed, isNumber: true, cell: ({ failed, kind }) => leading(failed, kind, 'failed') },
       ],
-    }),
+    })}</div>`,
+    html`<span class="small muted">${t.jobs.lastHour}</span>`,
   );
 }

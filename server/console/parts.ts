@@ -29,6 +29,11 @@ export function facts(list: readonly (readonly [name: string, value: HtmlValue])
   return html`<dl class="console-facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
+/** From a page to the list that it is part of. */
+export function backTo(path: string, list: string): Html {
+  return html`<a href="${path}">← ${list}</a>`;
+}
+
 /** A part of a page with a heading. @param id Unique in the page. */
 export function section(id: string, title: string, content: HtmlValue, more?: HtmlValue): Html {
   return html`<section class="card stack"><div class="row row-apart"><h2 id="${id}">${title}</h2>${more}</div>

@@ -4,7 +4,7 @@
  * the admin API.
  */
 
-import { listRequests } from '../admin/index.js';
+import { listRequests, watchModels } from '../admin/index.js';
 import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import { maskedKey } from '../keys/index.js';
@@ -31,6 +31,7 @@ import {
 import { ownerLink, ownersOf } from './parts.js';
 
 const PATH = '/admin/requests';
+const SUGGESTED = 50;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 export function requestPages(services: ConsoleServices): Route[] {
@@ -96,22 +97,24 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
   );
   const { console: t, usage } = locale.texts;
   const query = queryOf(filter);
+  const { requestId } = filter;
+  // Two links of a row would be too near to each other.
+  const isOne = requestId !== undefined && items.length > 0;
+  const key = ({ keyId }: UsageEntry) => html`<code>${maskedKey(keyId)}</code>`;
   const owner: Column<UsageEntry> = {
     head: t.requests.owner,
     inCard: 'plain',
     cell: (row) =>
-      html`${ownerLink(row.accountId, owners)}<a class="detail small quiet" href="/admin/keys/${row.keyId}"><code>${maskedKey(row.keyId)}</code></a>`,
+      html`${ownerLink(row.accountId, owners)}<span class="detail small muted key">${isOne ? html`<a href="/admin/keys/${row.keyId}">${key(row)}</a>` : key(row)}</span>`,
   };
   const rows = { path: PATH, query, currency: services.prices?.currency, owner };
-  const { requestId } = filter;
   return {
     title: t.requests.title,
     current: 'requests',
     lead: t.requests.lead,
-    content:
-      requestId !== undefined && items.length > 0
-        ? requestDetails({ ...rows, rows: items }, locale)
-        : html`${renderFilters(filter, dayOf(now), locale)}
+    content: isOne
+      ? requestDetails({ ...rows, rows: items }, locale)
+      : html`${renderFilters(filter, { today: dayOf(now), models: watchModels(services).map(({ model }) => model.id) }, locale)}
 <section class="card stack"><h2 class="visually-hidden" id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
 ${outcomeTabs(rows, locale)}
 ${requestTable({ ...rows, label: t.requests.title, rows: items, empty: { title: usage.list.none, words: t.requests.none } }, locale)}
@@ -120,7 +123,11 @@ ${pagesOf(call, { path: PATH, filters: query, ...(next && { next }) })}
   };
 }
 
-function renderFilters(filter: Filter, today: string, locale: Locale): Html {
+function renderFilters(
+  filter: Filter,
+  { today, models }: { today: string; models: readonly string[] },
+  locale: Locale,
+): Html {
   const { usage: t, console: own } = locale.texts;
   const { days, outcome, accountId, keyId, model, route, errorCode, requestId } = filter;
   return filterCard(
@@ -136,7 +143,13 @@ function renderFilters(filter: Filter, today: string, locale: Locale): Html {
         { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
         { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
         { kind: 'text', name: 'key', label: t.key, value: keyId, placeholder: 'AbCd1234' },
-        { kind: 'text', name: 'model', label: t.modelOrPlatform, value: model },
+        {
+          kind: 'text',
+          name: 'model',
+          label: t.modelOrPlatform,
+          value: model,
+          suggestions: models.slice(0, SUGGESTED),
+        },
         { kind: 'text', name: 'route', label: t.route, value: route, placeholder: '/v1/chat/completions' },
       ],
     },

@@ -3,7 +3,8 @@
  * as if its text had named the code, or marked as reviewed, for money that was sent back by hand.
  */
 
-import { listTransfers } from '../admin/index.js';
+import { listOrders, listTransfers } from '../admin/index.js';
+import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import type { OrderRecord, RecordedTransaction } from '../payments/index.js';
 import { badge, dataTable, type Html, html, type Locale, linkRow, linkTo } from '../site/index.js';
@@ -16,10 +17,14 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, textField } from './forms.js';
+import { action, actions, suggestionList, textField } from './forms.js';
 import { differenceOf } from './orders.js';
 
 const PATH = '/admin/transfers';
+const OPEN_ORDERS = 'open-orders';
+/** Orders that may wait for the money of a transfer. */
+const OPEN_STATES = ['pending', 'underpaid'] as const;
+const SUGGESTED = 20;
 const FIELDS = { provider: 'Who told of the transfer.', id: "The provider's id of the transfer." };
 
 export function transferPages(services: ConsoleServices): Route[] {
@@ -82,7 +87,7 @@ async function transfersPage(services: ConsoleServices, call: ConsoleCall): Prom
     title: t.title,
     current: 'transfers',
     lead: t.lead,
-    content: html`<section class="card stack">
+    content: html`${items.some(({ review: why, orderCode }) => why !== null && orderCode === null) && (await openOrders(services, call))}<section class="card stack">
 ${linkRow(t.which, [only(t.toReview, undefined), only(t.all, 'all')])}
 ${dataTable<RecordedTransaction>({
   label: t.title,
@@ -116,6 +121,19 @@ ${pagesOf(call, { path: PATH, filters: { review }, ...(next && { next }) })}
   };
 }
 
+/** For the field of an order: each with its price and its day. */
+async function openOrders(services: ConsoleServices, { locale }: ConsoleCall): Promise<Html> {
+  const pages = await Promise.all(OPEN_STATES.map((state) => listOrders(services, { state }, { limit: SUGGESTED })));
+  const open = pages.flatMap(({ items }) => items).sort((one, other) => other.createdAt - one.createdAt);
+  return suggestionList(
+    OPEN_ORDERS,
+    open.slice(0, SUGGESTED).map(({ code, amount, currency, state, createdAt }) => ({
+      value: code,
+      label: `${locale.money(amount, currency)} · ${locale.texts.words.orderStates[state]} · ${dayOf(createdAt)}`,
+    })),
+  );
+}
+
 /** What its order costs; while it waits, also how far all that came for the order is from that. */
 function renderExpected({ review }: RecordedTransaction, order: OrderRecord | undefined, locale: Locale): Html | false {
   if (!order) return false;
@@ -139,6 +157,7 @@ function renderActions(transfer: RecordedTransaction, { locale, field, problem }
     isRequired: true,
     placeholder: 'MG7K3M9QXD',
     maxLength: 20,
+    list: OPEN_ORDERS,
     value: isOpen ? field('order') : '',
   });
   return actions([

@@ -54,7 +54,7 @@ import {
   readBudgets,
   textField,
 } from './forms.js';
-import { facts, history, keyStateBadge, renderBudget, section } from './parts.js';
+import { backTo, facts, history, keyStateBadge, renderBudget, section } from './parts.js';
 
 const PATH = '/admin/users';
 const STATES = ['active', 'suspended'] as const;
@@ -252,6 +252,7 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   return {
     title: name,
     current: 'users',
+    lead: backTo(PATH, t.title),
     primary: renderUserActions(whole, locale),
     content: html`<section class="card stack">
 ${facts([

@@ -59,6 +59,21 @@ describe('the console in a browser', () => {
     await page.getByText('End the suspension…').click();
     await page.getByRole('button', { name: 'End the suspension', exact: true }).click();
     await page.getByText('The suspension has ended.').waitFor();
+
+    await page.getByText('Set budgets…').click();
+    await dialog.getByRole('radio', { name: 'Other…' }).check();
+    await dialog.getByLabel('Amount').first().fill('much');
+    await dialog.getByRole('button', { name: 'Set the budgets' }).click();
+    // The same form again, with the reason and what was sent.
+    await dialog.getByText('This was not done.').waitFor();
+    expect(await dialog.getByLabel('Amount').first().inputValue()).to.equal('much');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    expect(await page.getByRole('dialog').count()).to.equal(0);
+    await page.getByText('Set budgets…').click();
+    await dialog.getByLabel('Amount').first().fill('500');
+    await dialog.getByLabel('Unit').first().selectOption('requests');
+    await dialog.getByRole('button', { name: 'Set the budgets' }).click();
+    await page.getByText('500 of 500 left').waitFor();
     await context.close();
   });
 });
