@@ -36,6 +36,8 @@ interface Question {
   secret?: true;
   /** Taken for an empty answer where nothing is set. */
   preset?: string;
+  /** Not asked where this setting answers it. */
+  unless?: string;
 }
 
 interface Topic {
@@ -56,6 +58,12 @@ const TOPICS: readonly Topic[] = [
       },
       { setting: 'TEXT_UPSTREAM_MODELS', text: 'Its models, separated by commas' },
       { setting: 'TEXT_UPSTREAM_KEY', text: 'Its API key, if it asks for one', secret: true },
+      {
+        setting: 'PRICES_CURRENCY',
+        text: 'Currency of prices, which the page of each model sets',
+        preset: 'USD',
+        unless: 'PRICES_FILE',
+      },
     ],
   },
   {
@@ -198,7 +206,9 @@ async function askTopic(prompt: Prompt, { questions }: Topic, answers: Map<strin
 }
 
 /** @returns Undefined where nothing changes, an empty text where the setting is removed. */
-async function askOne(prompt: Prompt, { setting, text, secret, preset }: Question): Promise<string | undefined> {
+async function askOne(prompt: Prompt, question: Question): Promise<string | undefined> {
+  const { setting, text, secret, preset, unless } = question;
+  if (unless && process.env[unless]?.trim()) return undefined;
   const present = process.env[setting]?.trim();
   const shown = present && secret ? 'is set' : (present ?? preset);
   for (;;) {

@@ -27,12 +27,13 @@ describe('mediagate init', () => {
       'qwen3:32b,gpt 5',
       "it's secret",
       '',
+      '',
       'https://api.example.com/',
       '',
       '',
     ]);
     expect(code, stderr).to.equal(0);
-    const text = ['TEXT_UPSTREAM_URL', 'TEXT_UPSTREAM_MODELS', 'TEXT_UPSTREAM_KEY'];
+    const text = ['TEXT_UPSTREAM_URL', 'TEXT_UPSTREAM_MODELS', 'TEXT_UPSTREAM_KEY', 'PRICES_CURRENCY'];
     const settings = [...text, 'BASE_URL', 'HOST', 'TRUSTED_PROXIES'];
     expect(JSON.parse(stdout)).to.deep.equal({ file, settings });
     expect((await read()).split('\n')).to.deep.equal([
@@ -40,6 +41,7 @@ describe('mediagate init', () => {
       'TEXT_UPSTREAM_URL=http://127.0.0.1:11434/v1',
       "TEXT_UPSTREAM_MODELS='qwen3:32b,gpt 5'",
       'TEXT_UPSTREAM_KEY="it\'s secret"',
+      'PRICES_CURRENCY=USD',
       'BASE_URL=https://api.example.com/',
       'HOST=127.0.0.1',
       'TRUSTED_PROXIES=127.0.0.1',
@@ -47,7 +49,7 @@ describe('mediagate init', () => {
     ]);
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     const { stdout: findings } = await runCommand(['doctor', '--json'], { BROWSER: 'off' }, folder);
-    expect(findings).to.contain(`6 come from ${file}`).and.to.contain('links begin with https://api.example.com');
+    expect(findings).to.contain(`7 come from ${file}`).and.to.contain('links begin with https://api.example.com');
   });
 
   it('asks again after a wrong answer, and never shows a secret', async () => {
@@ -56,6 +58,7 @@ describe('mediagate init', () => {
       'http://127.0.0.1:1/v1',
       'm',
       'unspoken',
+      '',
       '',
       '',
       'http://login',
@@ -77,7 +80,9 @@ describe('mediagate init', () => {
   it('changes its lines alone, and removes a topic', async () => {
     await init(['http://127.0.0.1:1/v1', 'm', 'k']);
     await writeFile(file, `# mine\nIMAGE_WORKERS=3\n${await read()}# end`);
-    const { code, stderr } = await init(['', 'm,n', '-', 'https://images.example', '', 'key']);
+    // A file of prices has a currency of its own.
+    const answers = ['', 'm,n', '-', 'https://images.example', '', 'key'];
+    const { code, stderr } = await init(answers, { PRICES_FILE: 'prices.json' });
     expect(code, stderr).to.equal(0);
     expect((await read()).split('\n')).to.deep.equal([
       '# mine',
