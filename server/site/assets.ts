@@ -49,7 +49,18 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /** Style sheets of some pages alone. */
-const PAGE_STYLES = ['chat', 'console', 'console-forms', 'docs', 'images', 'payment', 'playground', 'public', 'tables'];
+const PAGE_STYLES = [
+  'chat',
+  'console',
+  'console-forms',
+  'docs',
+  'examples',
+  'images',
+  'payment',
+  'playground',
+  'public',
+  'tables',
+];
 
 /** Loaded with this module, so that the links of pages are known. */
 export const assets = loadAssets();

@@ -27,6 +27,7 @@ import { plans } from './texts/plans.js';
 import { playgroundAudio } from './texts/playground/audio.js';
 import { playgroundBatch } from './texts/playground/batch.js';
 import { playgroundChat } from './texts/playground/chat.js';
+import { examples } from './texts/playground/examples.js';
 import { playgroundLinks } from './texts/playground/links.js';
 import { playground } from './texts/playground/playground.js';
 import { setup } from './texts/setup.js';
@@ -42,6 +43,7 @@ const CATALOGUES = {
   dashboard,
   documentation,
   errors,
+  examples,
   failure,
   home,
   keys,

@@ -1,9 +1,10 @@
 /*
- * The home page: what the gateway does, with an example request for each kind of work, and the plans. The examples have
+ * The home page: what the gateway does, with an example request and its result for each kind of work, and the plans. The examples have
  * the address of this gateway, and the lists of platforms and models are those that are ready here. The visitor's next
  * step depends on whether they are signed in.
  */
 
+import { EXAMPLE_LINK, exampleChat, exampleDocument, exampleImage, exampleImages } from '../components/examples.js';
 import type { Locale } from '../language/index.js';
 import { codeBlock, type Html, html, type Page } from '../page.js';
 import type { PlanView } from '../views.js';
@@ -23,13 +24,14 @@ export interface HomeView {
 }
 
 export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
-  const { baseUrl, plans, hasLinks, isSignedIn } = view;
+  const { plans, hasLinks, isSignedIn } = view;
   const { home: all } = locale.texts;
   const t = hasLinks ? all : { ...all, ...all.withoutLinks };
   const { isOwn } = locale.brand;
   return {
     title: t.title,
     description: isOwn ? t.ownDescription : t.description,
+    styles: ['examples.css'],
     scripts: ['api-forms.js'],
     content: html`<div class="frame hero">
 <div class="hero-words">
@@ -40,11 +42,7 @@ ${isSignedIn ? html`<a class="button" href="/dashboard">${t.openDashboard}</a>` 
 <a class="button button-quiet" href="/setup">${t.seeSetup}</a>
 </div>
 </div>
-<div class="hero-code">
-${codeBlock({ id: 'hero-request', title: t.request, text: hasLinks ? linkRequest(baseUrl) : chatRequest(baseUrl) }, locale)}
-<figure class="code"><figcaption class="code-head">${t.answer}</figcaption>
-<pre tabindex="0" role="region" aria-label="${t.answer}"><code lang="en">${hasLinks ? LINK_ANSWER : CHAT_ANSWER}</code></pre></figure>
-</div>
+${hasLinks ? exampleDocument(locale, 'below') : exampleImage(locale)}
 </div>
 ${renderJobs(view, locale)}
 <section class="frame section" aria-labelledby="plans">
@@ -69,14 +67,18 @@ ${
   html`<article class="job"><div class="stack"><h3>${t.links}</h3>
 <p class="muted">${t.linksWords}</p>
 ${platforms.length > 0 && html`<ul class="chips" aria-label="${t.platforms}">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}</div>
-${codeBlock({ id: 'job-batch', title: t.batch, text: batchRequest(baseUrl) }, locale)}</article>`
+<div class="stack">${codeBlock({ id: 'job-link', title: t.request, text: linkRequest(baseUrl) }, locale)}
+<figure class="code"><figcaption class="code-head">${t.answer}</figcaption>
+<pre tabindex="0" role="region" aria-label="${t.answer}"><code lang="en">${LINK_ANSWER}</code></pre></figure></div></article>`
 }
 <article class="job"><div class="stack"><h3>${t.images}</h3>
 <p class="muted">${t.imagesWords}</p></div>
-${codeBlock({ id: 'job-image', title: t.imageJob, text: imageRequest(baseUrl) }, locale)}</article>
+<div class="stack">${hasLinks && exampleImages(locale)}
+${codeBlock({ id: 'job-image', title: t.imageJob, text: imageRequest(baseUrl) }, locale)}</div></article>
 <article class="job"><div class="stack"><h3>${t.text}</h3>
 <p class="muted">${t.textWords(models)}</p></div>
-${codeBlock({ id: 'job-text', title: t.sdk, text: textRequest(baseUrl) }, locale)}</article>
+<div class="stack">${exampleChat(locale)}
+${codeBlock({ id: 'job-text', title: t.sdk, text: textRequest(baseUrl) }, locale)}</div></article>
 </section>`;
 }
 
@@ -84,48 +86,17 @@ const LINK_ANSWER = `{
   "ok": true,
   "platform": "vidsite",
   "data": {
-    "common": {
-      "title": "A morning on the Ostend tugs",
-      "author": { "name": "Harbour Notes" },
-      "duration_seconds": 601
-    },
-    "metrics": { "views": 1204377, "likes": 48213 },
-    "media": {
-      "audio_download_links": { "mp3": "https://…" }
-    }
+    "common": { "title": "A morning on the Ostend tugs", … },
+    "metrics": { "views": 1204377, "likes": 48213, … },
+    "media": { "download_links": { "mp3": "https://…" }, … }
   }
 }`;
-
-const CHAT_ANSWER = `{
-  "object": "chat.completion",
-  "choices": [{
-    "message": {
-      "role": "assistant",
-      "content": "Ostend, Da Nang and Valparaíso."
-    }
-  }],
-  "usage": { "total_tokens": 24 }
-}`;
-
-function chatRequest(baseUrl: string): string {
-  return `curl ${baseUrl}/v1/chat/completions \\
-  -H "Authorization: Bearer $MEDIAGATE_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"model":"m-5.5","messages":[{"role":"user","content":"Name three harbours."}]}'`;
-}
 
 function linkRequest(baseUrl: string): string {
   return `curl ${baseUrl}/v1/extract \\
   -H "Authorization: Bearer $MEDIAGATE_API_KEY" \\
   -H "Content-Type: application/json" \\
-  -d '{"url":"https://youtu.be/Tugs0fOst3n"}'`;
-}
-
-function batchRequest(baseUrl: string): string {
-  return `curl ${baseUrl}/v1/extract/batch \\
-  -H "Authorization: Bearer $MEDIAGATE_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '{"urls":["https://…","https://…"]}'`;
+  -d '{"url":"${EXAMPLE_LINK}"}'`;
 }
 
 function imageRequest(baseUrl: string): string {
@@ -143,6 +114,6 @@ function textRequest(baseUrl: string): string {
 });
 const answer = await client.responses.create({
   model: 'm-5.5',
-  input: 'Name three harbours.',
+  input: 'Which of these harbours are the deepest?',
 });`;
 }

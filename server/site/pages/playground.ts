@@ -5,6 +5,7 @@
  * Controls that need scripts are enabled by them.
  */
 
+import { exampleDocument } from '../components/examples.js';
 import type { Locale } from '../language/index.js';
 import { type Html, html, type Page, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../playground-view.js';
@@ -25,15 +26,8 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
   return {
     title: t.title,
     current: '/playground',
-    styles: ['tables.css', 'playground.css', 'chat.css'],
-    scripts: [
-      'tabs.js',
-      'playground-links.js',
-      'playground-batch.js',
-      'playground-chat.js',
-      'playground-audio.js',
-      'playground-chosen.js',
-    ],
+    styles: ['tables.css', 'examples.css', 'playground.css', 'chat.css'],
+    scripts: ['tabs.js', 'playground.js'],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}" data-platforms="${names}">
 <div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
 <p class="needs-no-script notice">${t.needsScripts} <a href="/setup">${t.needsScriptsSetup}</a>.</p>
@@ -53,7 +47,8 @@ ${TABS.map(
 
 export function linksPanel(view: PlaygroundView, locale: Locale): Html {
   const { playgroundLinks: t } = locale.texts;
-  const { platforms, examples } = view;
+  const { platforms, examples, withheld } = view;
+  const isClosed = withheld.extract !== undefined;
   return html`<h2 class="visually-hidden">${t.title}</h2>
 ${workForm(
   {
@@ -78,7 +73,7 @@ ${examples.length > 0 && exampleLinks(view, locale)}
   locale,
 )}
 <p class="work" id="link-work" role="status"></p>
-<div class="stack" id="link-result" tabindex="-1" data-empty="${t.resultHere}"></div>
+<div class="stack" id="link-result" tabindex="-1">${!isClosed && exampleDocument(locale)}</div>
 ${batchPart(view, locale)}`;
 }
 

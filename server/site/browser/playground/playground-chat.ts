@@ -308,6 +308,11 @@ async function restore(): Promise<void> {
   log.scrollTop = log.scrollHeight;
 }
 
+/** Beside the folded settings of a phone. */
+function nameModel(): void {
+  byId('chat-chosen', HTMLElement).textContent = settings().model;
+}
+
 /** A model that is no longer offered stays unchosen. */
 function setField(name: string, value: string | undefined): void {
   const field = form.elements.namedItem(name);
@@ -363,6 +368,5 @@ empty.addEventListener('click', ({ target }) => {
   input.focus();
 });
 
-form.addEventListener('change', () => void restored.then(save));
-// Where there is room, the settings are open.
-if (matchMedia('(min-width: 60rem)').matches) byId('chat-settings', HTMLElement).setAttribute('open', '');
+form.addEventListener('change', () => void restored.then(save).then(nameModel));
+void restored.then(nameModel);

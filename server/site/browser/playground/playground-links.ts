@@ -49,8 +49,6 @@ onSubmit(form, async (fields) => {
   } catch (error) {
     done();
     result.replaceChildren();
-    // The error stands where a person looks; an empty place promises nothing beside it.
-    result.toggleAttribute('data-tried', true);
     throw error;
   }
 });

@@ -36,9 +36,8 @@ const en = {
   jobsTitle: 'Three jobs, one key',
   links: 'Link data',
   linksWords:
-    'Title, author, numbers, media, reviews: a document with the same members for every platform, and an honest error where a link cannot be read. Videos come with an MP3.',
+    'Title, author, numbers, media, reviews: a document with the same members for every platform, and an honest error where a link cannot be read. Videos come with an MP3. Fifty links fit into one request.',
   platforms: 'Platforms',
-  batch: 'Fifty links at once',
   images: 'Images',
   imagesWords:
     'Each image is a job that survives a crash: submit many, poll each, show each as it completes. You get exactly the size you ask for, and can send up to four input images.',
@@ -93,9 +92,8 @@ const vi: typeof en = {
   jobsTitle: 'Ba việc, một khóa',
   links: 'Dữ liệu liên kết',
   linksWords:
-    'Tiêu đề, tác giả, số liệu, tệp media, đánh giá: một tài liệu có cùng các trường cho mọi nền tảng, và lỗi rõ ràng khi không đọc được liên kết. Video có kèm MP3.',
+    'Tiêu đề, tác giả, số liệu, tệp media, đánh giá: một tài liệu có cùng các trường cho mọi nền tảng, và lỗi rõ ràng khi không đọc được liên kết. Video có kèm MP3. Một yêu cầu nhận đến năm mươi liên kết.',
   platforms: 'Nền tảng',
-  batch: 'Năm mươi liên kết một lần',
   images: 'Ảnh',
   imagesWords:
     'Mỗi ảnh là một tác vụ không mất khi máy chủ gặp sự cố: gửi nhiều, theo dõi từng ảnh, hiển thị ngay khi xong. Bạn nhận đúng kích thước yêu cầu và có thể gửi đến bốn ảnh đầu vào.',

@@ -16,7 +16,6 @@ const en = {
   background: 'Products as a background job',
   supported: 'Supported links',
   examples: 'Try one:',
-  resultHere: 'The result appears here: the player or pictures, numbers, files to save and the transcript.',
   recordedExamples: 'Recorded samples, read without a network:',
 };
 
@@ -33,7 +32,6 @@ const vi: typeof en = {
   background: 'Đọc sản phẩm bằng tác vụ nền',
   supported: 'Liên kết được hỗ trợ',
   examples: 'Thử:',
-  resultHere: 'Kết quả sẽ hiện ở đây: video hoặc hình, số liệu, tệp để tải và bản chép lời.',
   recordedExamples: 'Mẫu đã ghi sẵn, không cần mạng:',
 };
 

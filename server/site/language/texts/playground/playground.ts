@@ -4,7 +4,7 @@
 
 const en = {
   title: 'Playground',
-  words: 'Requests from this page count like any others of your account. They need no API key.',
+  words: 'Counts like your other requests. No API key is needed.',
   needsScripts: 'The playground needs scripts.',
   needsScriptsSetup: 'The setup page shows the same requests with curl',
   tabs: 'What to try',
@@ -20,7 +20,7 @@ const en = {
 
 const vi: typeof en = {
   title: 'Dùng thử',
-  words: 'Yêu cầu từ trang này được tính như mọi yêu cầu khác của tài khoản. Không cần khóa API.',
+  words: 'Được tính như các yêu cầu khác của bạn. Không cần khóa API.',
   needsScripts: 'Trang thử nghiệm cần JavaScript.',
   needsScriptsSetup: 'Trang cài đặt có các yêu cầu tương tự bằng curl',
   tabs: 'Phần thử nghiệm',
