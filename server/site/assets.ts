@@ -37,7 +37,18 @@ export interface Assets {
 const SOURCES = new URL('../../../server/site/', import.meta.url);
 
 /** In order of precedence; together they are `site.css`, which every page loads. */
-const STYLES = ['tokens', 'base', 'layout', 'controls', 'pieces', 'home', 'account', 'forms', 'forced-colors', 'print'];
+const STYLES = [
+  'tokens',
+  'base',
+  'layout',
+  'controls',
+  'pieces',
+  'plans',
+  'account',
+  'forms',
+  'forced-colors',
+  'print',
+];
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
@@ -55,10 +66,13 @@ const PAGE_STYLES = [
   'console-forms',
   'docs',
   'examples',
+  'guides',
+  'home',
   'images',
   'payment',
   'playground',
   'public',
+  'setup',
   'tables',
 ];
 

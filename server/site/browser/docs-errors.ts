@@ -7,6 +7,7 @@ filter?.addEventListener('input', () => {
     const rows = [...group.querySelectorAll<HTMLElement>('.fields > div')];
     for (const row of rows) row.hidden = !row.textContent.toLowerCase().replaceAll('_', ' ').includes(wanted);
     group.hidden = rows.every((row) => row.hidden);
+    if (group instanceof HTMLDetailsElement && wanted !== '') group.open = true;
   }
   const none = document.querySelector('#codes-none');
   const isNone = document.querySelector('.status-group:not([hidden])') === null;

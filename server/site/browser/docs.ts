@@ -44,6 +44,39 @@ const [, former] = /^#\/[^/]+\/(\w+)$/.exec(location.hash) ?? [];
 const moved = former && document.querySelector<HTMLAnchorElement>(`[data-operations~="${former}"] a`);
 if (moved) location.replace(`${moved.href}#${former}`);
 
+/** Opens what the address names: older browsers do not reveal what is folded. */
+function reveal(): void {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const fold = target?.closest<HTMLDetailsElement>('.docs-fold:not([open])');
+  if (!target || !fold) return;
+  fold.open = true;
+  target.scrollIntoView();
+}
+
+addEventListener('hashchange', reveal);
+reveal();
+
+/** Marks the part of the page that is being read, among those of this page. */
+const places = [...document.querySelectorAll<HTMLAnchorElement>('.docs-toc a')].flatMap((link) => {
+  const target = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+  return target ? [{ link, target }] : [];
+});
+const TOP = 120;
+
+function markPlace(): void {
+  const passed = places.filter(({ target }) => (target.closest('details') ?? target).getBoundingClientRect().top < TOP);
+  const current = passed.at(-1) ?? places[0];
+  for (const { link } of places) {
+    if (link === current?.link) link.setAttribute('aria-current', 'true');
+    else link.removeAttribute('aria-current');
+  }
+}
+
+if (places.length > 0) {
+  addEventListener('scroll', () => requestAnimationFrame(markPlace), { passive: true });
+  markPlace();
+}
+
 const navigation = document.getElementById('docs-navigation');
 navigation?.addEventListener('click', ({ target }) => {
   if (target instanceof HTMLAnchorElement && navigation.matches(':popover-open')) navigation.hidePopover();
@@ -57,7 +90,7 @@ document.addEventListener('click', async ({ target }) => {
   try {
     const response = await fetch(button.dataset.markdown);
     await navigator.clipboard.writeText(await response.text());
-    label.textContent = 'Copied';
+    label.textContent = button.dataset.copied ?? '';
   } catch {
     // Without TLS, or without permission, there is no clipboard.
     location.assign(button.dataset.markdown);

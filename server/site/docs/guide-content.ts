@@ -4,7 +4,7 @@
  * The same Markdown is cut into sections for the search.
  */
 
-import { LOCALES } from '../language/index.js';
+import { LOCALES, type Locale } from '../language/index.js';
 import { copyButton, Html, html } from '../page.js';
 import { type Guide, placeOf, resolveLink } from './guides.js';
 import type { DocsPage } from './layout.js';
@@ -28,25 +28,48 @@ interface GuideOptions {
   Parser: typeof Marked;
   /** As that of the brand. */
   editUrl?: string | undefined;
+  /** Of the buttons. */
+  locale: Locale;
 }
 
-export function guidePage(guide: Guide, { guides, Parser, editUrl }: GuideOptions): DocsPage {
+export function guidePage(guide: Guide, { guides, Parser, editUrl, locale }: GuideOptions): DocsPage {
+  const { documentation: t } = locale.texts;
   const { title, url, markdown, file } = guide;
   const rendering = new GuideRendering(guide, guides);
   const parser = new Parser({ renderer: rendering.renderer() });
-  const body = new Html(parser.parse(markdown, { async: false }));
+  const body = parser.parse(markdown, { async: false });
   const [first, ...headings] = rendering.headings;
+  const parts = headings.filter(({ depth }) => depth === 2);
+  const isFolded = markdown.length > LONG_GUIDE && parts.length >= MIN_PARTS;
   return {
     title,
     description: descriptionOf(markdown),
     url,
-    sections: headings.filter(({ depth }) => depth === 2),
+    toc: parts,
     content: html`<article class="guide">
 <div class="page-head"><h1 id="${first?.id ?? 'title'}">${title}</h1>
-<div class="row"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md"><span aria-live="polite">Copy as Markdown</span></button><a class="small" href="${url}.md">View as Markdown</a>${editUrl !== undefined && html`<a class="small" href="${editUrl}/${file}" rel="noreferrer">Edit this page</a>`}</div></div>
-<div class="prose">${body}</div>
+<div class="row" lang="${locale.language}"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md" data-copied="${t.copied}"><span aria-live="polite">${t.copyMarkdown}</span></button><a class="small" href="${url}.md">${t.viewMarkdown}</a>${editUrl !== undefined && html`<a class="small" href="${editUrl}/${file}" rel="noreferrer">${t.edit}</a>`}</div></div>
+${isFolded ? foldedParts(body) : html`<div class="prose">${new Html(body)}</div>`}
 </article>`,
   };
+}
+
+/** Guides of more characters, with so many parts, fold all but the first ones. */
+const LONG_GUIDE = 9_000;
+const MIN_PARTS = 4;
+const OPEN_PARTS = 2;
+
+/**
+ * Each part below a heading of the second level is a fold. Its id is that of its content, since browsers reveal what an
+ * address names inside of a fold.
+ */
+function foldedParts(body: string): Html {
+  // Texts are escaped: only a heading has these marks.
+  const [intro = '', ...parts] = body.split(/(?=<h2 id=")/);
+  return html`<div class="prose">${new Html(intro)}</div><div class="docs-folds">${parts.map((part, index) => {
+    const [whole = '', id = '', words = ''] = /^<h2 id="([^"]*)">(.*)<\/h2>\n/.exec(part) ?? [];
+    return html`<details class="docs-fold"${index < OPEN_PARTS && html` open`}><summary><h2>${new Html(words)}</h2></summary><div class="prose" id="${new Html(id)}">${new Html(part.slice(whole.length))}</div></details>`;
+  })}</div>`;
 }
 
 /** The first paragraph, without marks. */
@@ -159,9 +182,10 @@ export function guideEntries(guide: Guide): SearchEntry[] {
   return sectionsOf(guide.markdown.replace(/<!--[\s\S]*?-->/g, '')).flatMap((section) => {
     const [, marks = '', heading = ''] = /^(#{1,3}) (.+)$/.exec(section.split('\n', 1)[0] ?? '') ?? [];
     if (heading === '') return [];
-    const text = plainText(section.slice(section.indexOf('\n') + 1));
+    const content = section.slice(section.indexOf('\n') + 1);
+    const [text, prose] = [plainText(content), proseOf(content)];
     const url = marks.length === 1 ? guide.url : `${guide.url}#${anchorOf(heading)}`;
-    return [{ title: plainText(heading), url, place, text, weight }];
+    return [{ title: plainText(heading), url, place, text, prose, weight }];
   });
 }
 
@@ -179,13 +203,26 @@ function sectionsOf(markdown: string): string[] {
   return sections.map((lines) => lines.join('\n'));
 }
 
+const CODE_AND_TABLES = /^ {0,3}```[\s\S]*?^ {0,3}```$|^\|.*$/gm;
+
+/** Paragraphs and lists without code and tables; a point of a list is a sentence. */
+function proseOf(markdown: string): string {
+  const lines = markdown.replace(CODE_AND_TABLES, '').split('\n');
+  return plainText(
+    lines
+      .map((line) => line.replace(/^ *(?:[-*]|\d+\.) (.*[^.:])$/, '$1.').replace(/^ *(?:[-*]|\d+\.) /, ''))
+      .join('\n'),
+  );
+}
+
 /** Markdown without its marks. */
 function plainText(markdown: string): string {
   return markdown
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/^\|?(?:-+\|)+-*$/gm, '')
     .replace(/^```\w*$/gm, '')
-    .replace(/[`*|]/g, ' ')
+    .replace(/[`*]/g, '')
+    .replaceAll('|', ' ')
     .replace(/\s+/g, ' ')
     .trim();
 }

@@ -10,13 +10,16 @@ import { codeOf, type ExampleRequest, exampleOf, LANGUAGES } from './examples.js
 import { fieldList, inline, parameterList, typeOf } from './fields.js';
 import { type Content, type Operation, type Parameter, refName } from './operations.js';
 
-export function operationSection(operation: Operation, baseUrl: string): Html {
+/**
+ * One line with the name and the path, which opens the rest. An address with the id of the operation opens it as well: it
+ * is that of the content, since browsers reveal what an address names inside of a fold.
+ */
+export function operationSection(operation: Operation, baseUrl: string, isOpen: boolean): Html {
   const { id, summary, description } = operation;
   const example = exampleOf(operation, baseUrl);
-  return html`<section class="operation" id="${id}" aria-labelledby="${id}-title">
+  return html`<details class="docs-fold" name="operations"${isOpen && html` open`}><summary><h2 id="${id}-title">${summary}</h2> ${endpoint(operation)}</summary>
+<section class="operation" id="${id}" aria-labelledby="${id}-title">
 <div class="operation-words stack">
-<h2 id="${id}-title"><a href="#${id}">${summary}</a></h2>
-${endpoint(operation)}
 <p>${inline(description)}</p>
 <p class="small muted">${accessOf(operation)}</p>
 ${parameters(operation)}
@@ -29,11 +32,11 @@ ${example && exampleTabs(operation, example)}
 ${answerExample(operation)}
 ${example && tryForm(operation, example)}
 </div>
-</section>`;
+</section></details>`;
 }
 
 export function endpoint({ method, path, isSent }: Pick<Operation, 'method' | 'path' | 'isSent'>): Html {
-  return html`<p class="endpoint"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${isSent ? 'your webhook_url' : path}</code></p>`;
+  return html`<span class="endpoint"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${isSent ? 'your webhook_url' : path}</code></span>`;
 }
 
 const ACCESS: Readonly<Record<string, Html>> = {

@@ -7,7 +7,7 @@
 import type { Locale } from '../language/index.js';
 import { badge, type Html, html } from '../page.js';
 import { fieldList, inline, typeOf } from './fields.js';
-import type { DocsPage, NavigationGroup } from './layout.js';
+import { type DocsPage, localName, type NavigationGroup } from './layout.js';
 import { operationSection } from './operation.js';
 import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';
 import { resultsByPage, type SearchEntry, type SearchResult } from './search.js';
@@ -30,37 +30,41 @@ export function referenceNavigation({ groups }: Reference): NavigationGroup {
 }
 
 /** The first page: where to begin, the groups of the API with how to call it, and all guides. */
-export function overviewPage(reference: Reference, guides: readonly NavigationGroup[]): DocsPage {
+export function overviewPage(reference: Reference, guides: readonly NavigationGroup[], locale: Locale): DocsPage {
+  const { documentation: t } = locale.texts;
+  const named = (title: string) => localName(title, locale);
   const { baseUrl, description, groups, version } = reference;
   const start = guides[0]?.pages[0];
   return {
-    title: 'Documentation',
-    description: 'Guides, and every route of the gateway with what it takes and what it answers.',
+    title: t.title,
+    description: t.overview.description,
     url: '/docs',
-    content: html`<div class="page-head"><h1>Documentation</h1><p>Guides for clients and operators, and the API reference with every route of the gateway.</p>
-<p class="row">${start && html`<a class="button" href="${start.url}">${start.title}</a>`}<a class="button button-quiet" href="#guides">Guides</a></p></div>
-<section class="docs-part" aria-labelledby="api"><h2 id="api">API reference</h2>
-<dl class="facts docs-facts"><div><dt>Address</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>Header</dt><dd><code>Authorization: Bearer $MEDIAGATE_API_KEY</code></dd></div><div><dt>Version</dt><dd><code>${version}</code></dd></div></dl>
-<ul class="docs-cards">${groups.map(groupCard)}<li><h3><a href="${ERRORS_URL}">Errors</a></h3><p>Every error code with its cause and what to do.</p></li></ul>
-<div class="docs-words stack-small muted"><p>${inline(description)}</p><p>Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.</p></div></section>
-${guides.length > 0 && html`<section class="docs-part" aria-labelledby="guides"><h2 id="guides">Guides</h2>${guideList(guides)}</section>`}`,
+    isTranslated: true,
+    content: html`<div class="page-head"><h1>${t.title}</h1><p>${t.overview.words}</p>
+<p class="row">${start && html`<a class="button" href="${start.url}">${named(start.title)}</a>`}<a class="button button-quiet" href="#guides">${t.groups.Guides}</a></p></div>
+<section class="docs-part" aria-labelledby="api"><h2 id="api">${t.groups['API reference']}</h2>
+<dl class="facts docs-facts"><div><dt>${t.overview.address}</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>${t.overview.header}</dt><dd><code>Authorization: Bearer $MEDIAGATE_API_KEY</code></dd></div><div><dt>${t.overview.version}</dt><dd><code>${version}</code></dd></div></dl>
+<ul class="docs-cards">${groups.map((group) => groupCard(group, locale))}<li><h3><a href="${ERRORS_URL}">${named('Errors')}</a></h3><p>${t.overview.errors}</p></li></ul>
+<div class="docs-words stack-small muted"><p lang="en">${inline(description)}</p><p>${t.overview.programs}</p></div></section>
+${guides.length > 0 && html`<section class="docs-part" aria-labelledby="guides"><h2 id="guides">${t.groups.Guides}</h2>${guideList(guides, locale)}</section>`}`,
   };
 }
 
-function groupCard({ name, title, description, operations }: Group): Html {
+function groupCard({ name, title, description, operations }: Group, locale: Locale): Html {
+  const { documentation: t } = locale.texts;
   const [{ method, path, isSent } = { method: '', path: '', isSent: true }] = operations;
   const first =
     !isSent &&
     html`<span class="endpoint small"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></span>`;
   const more = operations.length - 1;
   const ids = operations.map(({ id }) => id).join(' ');
-  return html`<li data-operations="${ids}"><h3><a href="${groupUrl(name)}">${title}</a></h3><p>${inline(description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : `${operations.length} routes`}</span>`}</span></li>`;
+  return html`<li data-operations="${ids}"><h3><a href="${groupUrl(name)}">${localName(title, locale)}</a></h3><p>${inline(t.subjects[name] ?? description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : t.overview.routes(operations.length)}</span>`}</span></li>`;
 }
 
-function guideList(guides: readonly NavigationGroup[]): Html {
+function guideList(guides: readonly NavigationGroup[], locale: Locale): Html {
   return html`<div class="guide-list">${guides.map(
     ({ title, pages }) =>
-      html`<div><h3>${title}</h3><ul>${pages.map((page) => html`<li><a href="${page.url}">${page.title}</a></li>`)}</ul></div>`,
+      html`<div><h3>${localName(title, locale)}</h3><ul>${pages.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul></div>`,
   )}</div>`;
 }
 
@@ -74,18 +78,18 @@ export function groupPage({ name, title, description, operations, objects }: Gro
       ...objects.map((object) => ({ id: object, title: object })),
     ],
     content: html`<div class="page-head"><h1>${title}</h1><p>${description}</p></div>
-${operations.map((operation) => operationSection(operation, reference.baseUrl))}
-${objects.map((object) => objectSection(object, reference))}`,
+<div class="docs-folds">${operations.map((operation, index) => operationSection(operation, reference.baseUrl, index === 0))}</div>
+${objects.length > 0 && html`<h2 class="docs-subject">Objects</h2><div class="docs-folds">${objects.map((object) => objectSection(object, reference))}</div>`}`,
   };
 }
 
 function objectSection(name: string, { objects }: Reference): Html {
   const schema = objects[name] ?? {};
-  return html`<section class="object stack" id="${name}" aria-labelledby="${name}-title">
-<h2 id="${name}-title"><a href="#${name}">${name}</a> <span class="field-type">object</span></h2>
+  return html`<details class="docs-fold"><summary><h3 id="${name}-title">${name}</h3> <span class="field-type">object</span></summary>
+<section class="object stack" id="${name}" aria-labelledby="${name}-title">
 ${schema.description !== undefined && html`<p>${inline(schema.description)}</p>`}
 ${fieldList(schema) ?? html`<p>${typeOf(schema)}</p>`}
-</section>`;
+</section></details>`;
 }
 
 /** Each code once, below its first status: the operations link to it. The script of the page has the filter. */
@@ -98,14 +102,16 @@ export function errorsPage(reference: Reference): DocsPage {
     description: 'Every error code of the gateway, and the form of errors.',
     url: ERRORS_URL,
     script: 'docs-errors.js',
-    sections: [{ id: 'codes', title: 'Codes by status' }, ...errorObjects.map((name) => ({ id: name, title: name }))],
+    toc: [
+      ...byStatus.map(([status]) => ({ id: `status-${status}`, title: `${status} ${STATUS_CODES[status]}` })),
+      ...errorObjects.map((name) => ({ id: name, title: name })),
+    ],
     content: html`<div class="page-head"><h1>Errors</h1><p>Programs decide by <code>error.code</code>. The message is for people and may change. New codes may be added: treat an unknown code by its HTTP status.</p></div>
 <section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">Codes by status</h2>
 <div class="field needs-script"><label for="codes-filter">Filter by code or words</label><input class="input" id="codes-filter" type="search" autocomplete="off" spellcheck="false" placeholder="rate limit"></div>
-<ul class="row small">${byStatus.map(([status, codes]) => html`<li><a href="#status-${status}"><code>${status}</code> <span class="muted">${codes.length}</span></a></li>`)}</ul>
-${byStatus.map(([status, codes]) => html`<section class="status-group" id="status-${status}"><h3>${status} <span class="muted">${STATUS_CODES[status]}</span></h3><dl class="fields">${codes.map(errorRow)}</dl></section>`)}
+<div class="docs-folds">${byStatus.map(([status, codes], index) => html`<details class="docs-fold status-group"${index === 0 && html` open`}><summary><h3><code>${status}</code> ${STATUS_CODES[status]}</h3> <span class="small muted">${codes.length}</span></summary><dl class="fields" id="status-${status}">${codes.map(errorRow)}</dl></details>`)}</div>
 <p class="muted" id="codes-none" role="status"></p></section>
-${errorObjects.map((name) => objectSection(name, reference))}`,
+<h2 class="docs-subject">Objects</h2><div class="docs-folds">${errorObjects.map((name) => objectSection(name, reference))}</div>`,
   };
 }
 
@@ -113,25 +119,41 @@ function errorRow({ code, meaning, cause, action, statuses, isRetryable }: Error
   return html`<div id="${code}"><dt><code>${code}</code> <span class="field-type">${statuses.join(' or ')}</span>${isRetryable && html` ${badge('retry later')}`}</dt><dd><p>${inline(meaning)}</p><p>${inline(cause)} <strong>${inline(action)}</strong></p></dd></div>`;
 }
 
-export function searchPage(query: string, results: readonly SearchResult[], { language, texts }: Locale): DocsPage {
+export function searchPage(query: string, results: readonly SearchResult[], locale: Locale): DocsPage {
+  const { language, texts } = locale;
   const { documentation: t } = texts;
   const words = results.length === 0 ? t.nothing : t.results(results.length);
   return {
     title: query === '' ? t.search : t.resultsOf(query),
     description: 'Search of the documentation.',
     url: '/docs/search',
+    isTranslated: true,
     query,
-    content: html`<div class="page-head" lang="${language}"><h1>${t.search}</h1><p role="status">${query === '' ? t.enterWords : words}</p></div>
+    content: html`<div class="page-head"><h1>${t.search}</h1><p role="status">${query === '' ? t.enterWords : words}</p></div>
 ${resultsByPage(results).map(
   (page) =>
-    html`<section class="results docs-part"><h2>${page.place}</h2><ol>${page.results.map(resultEntry)}</ol></section>`,
+    html`<section class="results"><h2>${localPlace(page.place, locale)}</h2><ol${language !== 'en' && html` lang="en"`}>${page.results.map(resultEntry)}</ol></section>`,
 )}`,
   };
 }
 
+/** `Guides, Images`: the title of a page may have commas itself. */
+function localPlace(place: string, locale: Locale): string {
+  const [group = '', ...page] = place.split(', ');
+  return [group, page.join(', ')]
+    .filter((name) => name !== '')
+    .map((name) => localName(name, locale))
+    .join(' › ');
+}
+
 function resultEntry({ title, url, kind, excerpt }: SearchResult): Html {
   const words = excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`));
-  return html`<li><a href="${url}">${title}</a>${kind !== undefined && html` <span class="small muted">${kind}</span>`}<p class="small">${words}</p></li>`;
+  const [method = '', path] = kind?.split(' ') ?? [];
+  const mark =
+    path === undefined
+      ? kind
+      : html`<span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code>`;
+  return html`<li><h3><a href="${url}">${title}</a></h3>${mark !== undefined && html`<span class="small muted">${mark}</span>`}<p>${words}</p></li>`;
 }
 
 /** What of the API reference can be found. An object is on the page of each group that has it, and found on the first. */
@@ -146,7 +168,7 @@ export function referenceEntries({ groups, errors, objects }: Reference): Search
       url: `${groupUrl(name)}#${object}`,
       place: `API reference, ${title}`,
       kind: 'object',
-      text: [objects[object]?.description, ...Object.keys(objects[object]?.properties ?? {})].join(' '),
+      text: `${objects[object]?.description ?? ''} Fields: ${Object.keys(objects[object]?.properties ?? {}).join(', ')}.`.trim(),
     })),
     ...errors.map(({ code, meaning, cause, action }) => ({
       title: code,
@@ -166,6 +188,7 @@ function operationEntry(operation: Operation, { name, title }: Group): SearchEnt
     url: `${groupUrl(name)}#${id}`,
     place: `API reference, ${title}`,
     names: `${method} ${path}`,
-    text: `${method} ${path} ${description} ${names.length > 0 ? `Fields: ${names.join(', ')}.` : ''}`,
+    ...(operation.isSent ? {} : { kind: `${method} ${path}` }),
+    text: `${description} ${names.length > 0 ? `Fields: ${names.join(', ')}.` : ''}`,
   };
 }

@@ -113,11 +113,13 @@ interface RenderedPage {
   bytes: Readonly<Record<AssetEncoding, Buffer>>;
 }
 
+type PageMaker = (locale: Locale) => DocsPage | Promise<DocsPage>;
+
 /** All pages of the documentation, for one address of the gateway. */
 class Library {
   readonly #navigation: readonly NavigationGroup[];
   /** By address: what renders the page. */
-  readonly #pages: ReadonlyMap<string, () => DocsPage | Promise<DocsPage>>;
+  readonly #pages: ReadonlyMap<string, PageMaker>;
   /** By address with `.md`. */
   readonly #markdown: ReadonlyMap<string, string>;
   /** By language of the frame and address. */
@@ -127,17 +129,17 @@ class Library {
   private constructor(document: OpenApiDocument, guides: readonly Guide[], editUrl: string | undefined) {
     const reference = readReference(document);
     const byFile = new Map(guides.map((guide) => [guide.file, guide]));
-    const renderGuide = async (guide: Guide) =>
-      guidePage(guide, { guides: byFile, Parser: await loadMarked(), editUrl });
+    const renderGuide = async (guide: Guide, locale: Locale) =>
+      guidePage(guide, { guides: byFile, Parser: await loadMarked(), editUrl, locale });
     const [start, ...others] = guideNavigation(guides);
     this.#navigation = [...(start ? [start] : []), referenceNavigation(reference), ...others];
     this.#index = new SearchIndex([...referenceEntries(reference), ...guides.flatMap(guideEntries)]);
     this.#markdown = new Map(guides.map(({ url, markdown }) => [`${url}.md`, markdown]));
-    this.#pages = new Map<string, () => DocsPage | Promise<DocsPage>>([
-      ['/docs', () => overviewPage(reference, guideNavigation(guides))],
+    this.#pages = new Map<string, PageMaker>([
+      ['/docs', (locale) => overviewPage(reference, guideNavigation(guides), locale)],
       ['/docs/api/errors', () => errorsPage(reference)],
       ...reference.groups.map((group) => [`/docs/api/${group.name}`, () => groupPage(group, reference)] as const),
-      ...guides.map((guide) => [guide.url, () => renderGuide(guide)] as const),
+      ...guides.map((guide) => [guide.url, (locale: Locale) => renderGuide(guide, locale)] as const),
     ]);
   }
 
@@ -166,7 +168,7 @@ class Library {
   }
 
   async #render(url: string, locale: Locale): Promise<RenderedPage> {
-    const page = await this.#pages.get(url)?.();
+    const page = await this.#pages.get(url)?.(locale);
     return compress(
       page ? renderPage(docsPage(page, this.#navigation, locale), locale) : (this.#markdown.get(url) ?? ''),
     );

@@ -12,25 +12,29 @@ export interface SearchEntry {
   url: string;
   /** The page that it is part of: `API reference, Images`. */
   place: string;
-  /** What it is, where the title does not say: `object`. */
+  /** What it is, where the title does not say: `object`, or `POST /v1/images/jobs`. */
   kind?: string;
   text: string;
+  /** What results show, where it has a word of the query. Default: the text. */
+  prose?: string;
   /** Further names, which count like the title. Default: none. */
   names?: string;
   /** What its score is multiplied by. Default: 1. */
   weight?: number;
 }
 
-export interface SearchResult extends Omit<SearchEntry, 'text' | 'names' | 'weight'> {
-  /** Text around the first word of the query, with each word of it marked. */
+export interface SearchResult extends Omit<SearchEntry, 'text' | 'prose' | 'names' | 'weight'> {
+  /** The sentence that has the words of the query, with each of them marked. */
   excerpt: readonly { text: string; isMarked: boolean }[];
 }
 
 export const MAX_QUERY_LENGTH = 100;
 const MAX_WORDS = 8;
 const MAX_RESULTS = 30;
-const EXCERPT_LENGTH = 180;
-const BEFORE = 50;
+const EXCERPT_LENGTH = 220;
+/** Characters before the first word of the query in a longer sentence. */
+const BEFORE = 60;
+const SHORT_SENTENCE = 70;
 
 interface IndexedEntry extends SearchEntry {
   lowTitle: string;
@@ -57,8 +61,8 @@ export class SearchIndex {
       .filter(({ score }) => score > 0)
       .sort((a, b) => b.score - a.score)
       .slice(0, MAX_RESULTS)
-      .map(({ entry: { title, url, place, kind, text } }) => ({
-        ...{ title, url, place, excerpt: excerptOf(text, words) },
+      .map(({ entry: { title, url, place, kind, text, prose = text } }) => ({
+        ...{ title, url, place, excerpt: excerptOf(hasAny(prose, words) ? prose : text, words) },
         ...(kind !== undefined && { kind }),
       }));
   }
@@ -93,18 +97,37 @@ function scoreOf({ title, lowTitle, lowText, weight = 1 }: IndexedEntry, words: 
   return score * weight + (title.toLowerCase() === words.join(' ') ? 30 : 0);
 }
 
+function hasAny(text: string, words: readonly string[]): boolean {
+  const low = text.toLowerCase();
+  return words.some((word) => low.includes(word));
+}
+
+/** The sentence with most words of the query, and the next one if it is short; each word is marked. */
 function excerptOf(text: string, words: readonly string[]): SearchResult['excerpt'] {
+  const sentences = text.split(/(?<=[.!?:]) +(?=[^a-z])/);
+  const counts = sentences.map((sentence) => {
+    const low = sentence.toLowerCase();
+    return words.filter((word) => low.includes(word)).length;
+  });
+  const best = counts.indexOf(Math.max(...counts));
+  const next = (sentences[best]?.length ?? 0) < SHORT_SENTENCE ? 2 : 1;
+  const part = cutAround(sentences.slice(best, best + next).join(' '), words);
+  const pattern = new RegExp(`(${words.map(escapePattern).join('|')})`, 'gi');
+  const pieces = part.split(pattern).map((piece, index) => ({ text: piece, isMarked: index % 2 === 1 }));
+  return pieces.filter((piece) => piece.text !== '');
+}
+
+/** At most as long as an excerpt, from a little before the first word of the query on. */
+function cutAround(text: string, words: readonly string[]): string {
+  if (text.length <= EXCERPT_LENGTH) return text;
   const low = text.toLowerCase();
   const found = words.map((word) => low.indexOf(word)).filter((at) => at >= 0);
   const first = found.length === 0 ? 0 : Math.min(...found);
-  const start = first <= BEFORE ? 0 : low.indexOf(' ', first - BEFORE) + 1;
+  const start = first <= BEFORE ? 0 : text.indexOf(' ', first - BEFORE) + 1;
   const part = text.slice(start, start + EXCERPT_LENGTH);
-  const pattern = new RegExp(`(${words.map(escapePattern).join('|')})`, 'gi');
-  const pieces = part.split(pattern).map((piece, index) => ({ text: piece, isMarked: index % 2 === 1 }));
-  const end = start + EXCERPT_LENGTH < text.length ? '…' : '';
-  return [{ text: start > 0 ? '…' : '', isMarked: false }, ...pieces, { text: end, isMarked: false }].filter(
-    (piece) => piece.text !== '',
-  );
+  const isCut = start + EXCERPT_LENGTH < text.length;
+  const end = isCut ? part.lastIndexOf(' ') : part.length;
+  return `${start > 0 ? '…' : ''}${part.slice(0, end > BEFORE ? end : part.length)}${isCut ? ' …' : ''}`;
 }
 
 /** A word of people has no meaning as a pattern. */

@@ -22,6 +22,7 @@ export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView,
     title: t.title,
     description: t.description,
     current: '/setup',
+    styles: ['setup.css'],
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>

@@ -177,19 +177,25 @@ describe('languages of the site', () => {
   it('name the language of the guides inside of a Vietnamese frame', async () => {
     const vietnamese = createBrowserSession();
     await choose(vietnamese, 'vi');
-    const { text, headers } = await vietnamese.send(`${app.url}/docs`);
+    const overview = load((await vietnamese.send(`${app.url}/docs`)).text);
+    expect([overview('main').attr('lang'), overview('h1').text()]).to.deep.equal([undefined, 'Tài liệu']);
+    const { text, headers } = await vietnamese.send(`${app.url}/docs/guides/images`);
     expect(headers.get('vary')).to.contain('Cookie').and.to.contain('Accept-Language');
     const page = load(text);
     expect([page('html').attr('lang'), page('main').attr('lang')]).to.deep.equal(['vi', 'en']);
+    expect(page('.docs-language').text()).to.match(/^Bài viết này bằng tiếng Anh\./);
+    expect(page('.docs-toc summary').text()).to.equal('Trên trang này');
     expect(page('script[src*="/texts-"]').attr('src')).to.match(/texts-en\.js$/);
     const side = page('.docs-side');
     expect([side.attr('lang'), side.find('.docs-menu').text()]).to.deep.equal(['vi', 'Mục lục']);
     expect(side.find('summary').first().text()).to.equal('Bắt đầu');
     expect(side.find('summary').closest('[lang]').attr('lang')).to.equal('vi');
-    expect(side.find('nav a').closest('[lang]').attr('lang')).to.equal('en');
+    // The only title without a translation is the name of a file.
+    expect(side.find('nav a[lang]').text()).to.equal('plugins.config.json');
+    expect(side.find('nav a[aria-current]').text()).to.equal('Ảnh');
     const results = load((await vietnamese.send(`${app.url}/docs/search?q=image`)).text);
     expect(results('.page-head').text()).to.match(/^Tìm kiếm\d+ kết quả\.$/);
-    expect(results('.results').closest('[lang]').attr('lang')).to.equal('en');
+    expect(results('.results ol').closest('[lang]').attr('lang')).to.equal('en');
     expect((await createBrowserSession().send(`${app.url}/docs`)).text).to.contain('<html lang="en">');
   });
 
