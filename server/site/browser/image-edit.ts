@@ -1,6 +1,6 @@
 /*
- * The editor of an image: parts are painted on a canvas above the picture, or given as rectangles in numbers, and can be
- * undone one by one. They become a mask of the picture's size whose transparent pixels mark what may change, and the
+ * The editor of an image: parts are painted on a canvas above the picture, erased from it, or given as rectangles in numbers,
+ * and can be undone one by one. They become a mask of the picture's size whose transparent pixels mark what may change, and the
  * edit is a job with the picture as its input. The pages of images show the job as any other.
  */
 
@@ -16,7 +16,7 @@ const SIZES = ['1024x1024', '1024x1536', '1536x1024', '1152x2048'];
 
 /** Sizes and positions in pixels of the picture. */
 type Part =
-  | { kind: 'stroke'; size: number; points: { x: number; y: number }[] }
+  | { kind: 'stroke'; size: number; points: { x: number; y: number }[]; erases: boolean }
   | { kind: 'rectangle'; x: number; y: number; width: number; height: number };
 
 const picture = byId('edit-image', HTMLImageElement);
@@ -38,6 +38,7 @@ function paint(context: CanvasRenderingContext2D, colour: string): void {
   context.lineCap = 'round';
   context.lineJoin = 'round';
   for (const part of parts) {
+    context.globalCompositeOperation = part.kind === 'stroke' && part.erases ? 'destination-out' : 'source-over';
     if (part.kind === 'rectangle') {
       context.fillRect(part.x, part.y, part.width, part.height);
       continue;
@@ -52,6 +53,7 @@ function paint(context: CanvasRenderingContext2D, colour: string): void {
   }
 }
 
+const eraser = byId('edit-erase', HTMLButtonElement);
 const undo = byId('edit-undo', HTMLButtonElement);
 const clear = byId('edit-clear', HTMLButtonElement);
 
@@ -64,16 +66,23 @@ function changed(): void {
 /** Opaque, and transparent where something was painted; undefined if nothing was. */
 function maskOf(): string | undefined {
   if (parts.length === 0) return undefined;
-  const mask = document.createElement('canvas');
-  mask.width = canvas.width;
-  mask.height = canvas.height;
-  const context = mask.getContext('2d');
-  if (!context) return undefined;
+  const [mask, painted] = [emptyCanvas(), emptyCanvas()];
+  const [context, paintedContext] = [mask.getContext('2d'), painted.getContext('2d')];
+  if (!context || !paintedContext) return undefined;
+  paint(paintedContext, '#000');
   context.fillStyle = '#000';
   context.fillRect(0, 0, mask.width, mask.height);
   context.globalCompositeOperation = 'destination-out';
-  paint(context, '#000');
+  context.drawImage(painted, 0, 0);
   return mask.toDataURL('image/png');
+}
+
+/** Of the size of the picture. */
+function emptyCanvas(): HTMLCanvasElement {
+  const made = document.createElement('canvas');
+  made.width = canvas.width;
+  made.height = canvas.height;
+  return made;
 }
 
 function positionOf({ clientX, clientY }: PointerEvent): { x: number; y: number } {
@@ -91,7 +100,8 @@ function startPainting(): void {
     event.preventDefault();
     canvas.setPointerCapture(event.pointerId);
     const size = (Number(brush.value) / 100) * Math.max(canvas.width, canvas.height);
-    stroke = { kind: 'stroke', size, points: [positionOf(event)] };
+    const erases = eraser.getAttribute('aria-pressed') === 'true';
+    stroke = { kind: 'stroke', size, points: [positionOf(event)], erases };
     parts.push(stroke);
     draw();
   });
@@ -108,6 +118,9 @@ function startPainting(): void {
   }
 }
 
+eraser.addEventListener('click', () => {
+  eraser.setAttribute('aria-pressed', String(eraser.getAttribute('aria-pressed') !== 'true'));
+});
 undo.addEventListener('click', () => {
   parts.pop();
   changed();

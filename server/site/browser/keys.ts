@@ -1,7 +1,8 @@
 /*
  * Forms of the limits of a key. What was not touched is not sent, so that a form changes nothing else. Everything ticked
  * and empty fields are sent as null, which means as the plan; a day is sent as its end by UTC; each line of a budget
- * becomes an amount such as `1000 requests/day`. Buttons tick all boxes of a list, or none.
+ * becomes an amount such as `1000 requests/day`. Buttons tick all boxes of a list, or
+ * none, and fill in a common budget.
  */
 
 import { startApiForm } from './api-forms.js';
@@ -61,6 +62,22 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-tick]')
   button.addEventListener('click', () => {
     const boxes = button.closest('fieldset')?.querySelectorAll<HTMLInputElement>('input[type="checkbox"]') ?? [];
     for (const box of boxes) box.checked = button.dataset.tick === 'all';
+  });
+}
+
+for (const button of document.querySelectorAll<HTMLButtonElement>('[data-preset]')) {
+  button.addEventListener('click', () => {
+    const lines = [...(button.closest('fieldset')?.querySelectorAll<HTMLElement>('[data-budget]') ?? [])];
+    const part = (line: HTMLElement, name: string) =>
+      line.querySelector<HTMLInputElement | HTMLSelectElement>(`[data-part="${name}"]`);
+    const line = lines.find((one) => part(one, 'amount')?.value === '') ?? lines[0];
+    if (!line) return;
+    const { preset = '', unit = '' } = button.dataset;
+    for (const [name, value] of Object.entries({ amount: preset, unit, period: 'month' })) {
+      const field = part(line, name);
+      if (field) field.value = value;
+    }
+    part(line, 'amount')?.focus();
   });
 }
 

@@ -1,11 +1,12 @@
 /*
  * What forms of the playground share: progress with its duration, one submission at a time with its errors, and files
  * that are dropped or chosen and can be removed again. The progress is announced once; its running seconds are only
- * visible. When work has ended, the focus moves on only if it is still where it was. Of too many files only the last
+ * visible. A request without an answer can be sent again with one press. When work has ended, the focus moves on only if it is still where it was. Of too many files only the last
  * ones are kept, with a message.
  */
 
 import { element, markField, reveal, showProblem, unmarkFields } from './elements.js';
+import { RequestProblem } from './requests.js';
 import { fill, textsOf } from './texts.js';
 
 const t = textsOf('page');
@@ -52,6 +53,7 @@ export function onSubmit(
       await run(new FormData(form));
     } catch (error) {
       showProblem(problem, error);
+      if (isUnanswered(error)) problem?.append(' ', retryButton(form));
       markField(form, problem, error);
     } finally {
       button?.removeAttribute('aria-disabled');
@@ -64,6 +66,17 @@ export function onSubmit(
     form.requestSubmit();
   });
   if (button) button.disabled = false;
+}
+
+/** Whether the same request may work in a moment. */
+function isUnanswered(error: unknown): boolean {
+  return error instanceof RequestProblem && error.status === 0;
+}
+
+function retryButton(form: HTMLFormElement): HTMLElement {
+  const button = element('button', { type: 'button', class: 'link-button' }, t.tryAgain);
+  button.addEventListener('click', () => form.requestSubmit());
+  return button;
 }
 
 /** Whether the focus is still on the element or nowhere: then it is moved on; otherwise it stays. */

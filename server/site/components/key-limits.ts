@@ -5,7 +5,7 @@
  */
 
 import { type BudgetState, MICROS } from '../../budgets/index.js';
-import { dayOf } from '../../format/index.js';
+import { dayOf, minorDigits } from '../../format/index.js';
 import type { ApiKeyRecord, KeyGrant } from '../../keys/index.js';
 import type { Locale } from '../language/index.js';
 import { type Html, html } from '../page.js';
@@ -56,6 +56,7 @@ ${dayField(
 </div>
 <fieldset class="field" aria-describedby="budgets-hint-${id}"><legend>${t.budget}</legend>
 ${budgetLines(choices, locale, { id, budgets: key?.budgets ?? [] })}
+${budgetPresets(choices, locale)}
 <span class="hint" id="budgets-hint-${id}">${t.budgetHint}</span></fieldset>
 </div>`;
 }
@@ -105,6 +106,23 @@ function budgetLines(choices: LimitChoices, locale: Locale, { id, budgets }: Bud
   const own = budgets.filter(({ scope }) => scope === 'key').slice(0, MAX_BUDGETS);
   const lines = own.length < MAX_BUDGETS ? [...own, undefined] : own;
   return lines.map((budget, index) => budgetLine(choices, locale, { id: `${id}-${index}`, budget }));
+}
+
+/** So much of the smallest common amount. */
+const PRESETS = [1, 2, 5, 10] as const;
+
+/** Buttons that fill the first line that is empty, or else the first one. */
+function budgetPresets({ currency }: LimitChoices, { texts, count, money }: Locale): Html {
+  const { presets, units } = texts.keys.form;
+  const digits = currency === undefined ? 0 : minorDigits(currency);
+  // In a currency without small coins the amounts are larger.
+  const least = currency === undefined ? 1_000 : digits === 0 ? 100_000 : 10;
+  return html`<div class="row needs-script" role="group" aria-label="${presets}">${PRESETS.map((times) => {
+    const amount = least * times;
+    const label =
+      currency === undefined ? `${count(amount)} ${units.requests}` : money(amount * 10 ** digits, currency);
+    return html`<button type="button" class="preset" data-preset="${amount}" data-unit="${currency ?? 'requests'}">${label}</button>`;
+  })}</div>`;
 }
 
 function budgetLine(

@@ -76,6 +76,8 @@ export interface OrdersView {
 
 export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.dashboard;
+  const steps = view.nextSteps ? renderNextSteps(view.nextSteps, locale) : isUnused(view) && renderFirstSteps(locale);
+  const usage = renderUsage(view.usage, locale, view.costs);
   return {
     title: t.title,
     current: '/dashboard',
@@ -85,9 +87,15 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
 <div class="page-head"><h1>${t.title}</h1><p>${t.signedInAs(html`<bdi>${view.label}</bdi>`)}</p>${accountPages('/dashboard', locale)}</div>
 <div class="columns dashboard">
 <div class="stack">
-${view.nextSteps ? renderNextSteps(view.nextSteps, locale) : isUnused(view) && renderFirstSteps(locale)}
+${
+  isUnused(view)
+    ? html`${steps}
 ${renderKeys(view.keys, locale)}
-${renderUsage(view.usage, locale, view.costs)}
+${usage}`
+    : html`${usage}
+${steps}
+${renderKeys(view.keys, locale)}`
+}
 ${renderJobs(view.jobs, locale)}
 </div>
 <div class="stack">

@@ -92,20 +92,20 @@ function editor(
 ): Html {
   const t = locale.texts.images;
   return html`<section class="card stack needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1"><div class="row row-apart"><h2 id="edit-title">${t.editTitle}</h2><a class="small" href="${PATH}/${id}">${t.wholeImage}</a></div>
-<p class="muted">${t.editWords}</p>
+<p class="small muted">${t.editWords}</p>
 <div class="image-edit">
-<div class="stack">
+<div class="stack-small">
+<div class="image-tools" role="group" aria-label="${t.tools}"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
+<button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
 <div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div>
-<div class="row"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
-<button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
 <p class="small muted" id="edit-news" role="status"></p>
 </div>
 <div class="stack">
+<form class="stack" id="edit-form"><div class="field"><label for="edit-prompt">${t.editPrompt}</label><textarea class="input" id="edit-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.editSample}"></textarea></div>
+<div class="form-row">${modelSelect('edit-model', models, locale, model)}${scriptedButton(t.createEdit)}</div>
+<p class="small muted">${t.counts}</p><p class="problem" role="alert"></p></form>
 <details><summary>${t.rectangle}</summary><form class="stack" id="edit-rectangle"><p class="small muted" id="edit-rectangle-words">${t.rectangleWords}</p>
 <div class="image-numbers">${RECTANGLE.map(([name, value]) => html`<div class="field"><label for="edit-${name}">${t[name]}</label><input class="input" id="edit-${name}" name="${name}" inputmode="decimal" value="${value}" aria-describedby="edit-rectangle-words" autocomplete="off"></div>`)}</div>
 <div>${scriptedButton(t.addRectangle, 'button-quiet button-small')}</div><p class="problem" role="alert"></p></form></details>
-<form class="stack" id="edit-form"><div class="field"><label for="edit-prompt">${t.editPrompt}</label><textarea class="input" id="edit-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.editSample}"></textarea></div>
-${modelSelect('edit-model', models, locale, model)}
-<div class="row">${scriptedButton(t.createEdit)}<span class="small muted">${t.counts}</span></div><p class="problem" role="alert"></p></form>
 </div></div></section>`;
 }

@@ -1,8 +1,8 @@
 /*
- * The page of an account's keys: each with its limits, what is left of its budgets, its end, last use and usage of 30
- * days, and the forms to change, rotate and revoke it. A number of failures leads to those requests. Reading works
- * without scripts. Keys that are no longer valid stand below, without forms. While a new key is shown, the forms are
- * hidden: they speak of the keys before it.
+ * The page of an account's keys: each in a row with its last use and usage of 30 days, its limits in a line with what is
+ * left of its budgets, and the forms to change, rotate and revoke it. A number of failures leads to those requests.
+ * Reading works without scripts. Keys that are no longer valid stand below, without forms. While a new key is shown, the
+ * forms are hidden: they speak of the keys before it.
  */
 
 import type { SharedGroup } from '../../accounts/index.js';
@@ -73,7 +73,7 @@ ${renderKeyCreation(locale, limitFields(view.choices, locale))}
 </section>
 <h2 class="visually-hidden">${t.yours}</h2>
 ${valid.length === 0 && dead.length === 0 && emptyState(t.none, t.noneWords)}
-${valid.length > 0 && html`<ul class="stack key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
+${valid.length > 0 && html`<ul class="card key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
 ${renderDead(dead, locale)}
 ${view.groups.map((group) => renderGroup(group, locale))}
 </div>
@@ -106,14 +106,13 @@ function renderKey(key: KeyDetails, view: KeysView, locale: Locale): Html {
   const { id, name, state, createdAt, replacedBy } = key;
   const { texts, day } = locale;
   const t = texts.keys;
-  return html`<li class="card stack key-card" id="key-${id}">
-<div class="key-card-head"><div><h3 class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</h3>
+  return html`<li class="key-card" id="key-${id}">
+<div class="key-card-head"><h3 class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</h3>
 <p class="small muted"><code>${maskedKey(id)}</code> · ${t.created(day(createdAt))}${
     state === 'rotated' && replacedBy !== null && html` · ${t.replacedBy(html`<code>${maskedKey(replacedBy)}</code>`)}`
   }</p></div>
-<div class="key-actions needs-script">${renderRevocation(key, locale)}</div></div>
 ${renderFacts(key, view, locale)}
-${state === 'active' && html`<div class="key-actions key-forms needs-script">${renderChange(key, view, locale)}${renderRotation(key, locale)}</div>`}
+<div class="key-actions key-forms needs-script">${state === 'active' && html`${renderChange(key, view, locale)}${renderRotation(key, locale)}`}${renderRevocation(key, locale)}</div>
 <p class="problem" role="alert" id="problem-${id}"></p>
 </li>`;
 }
@@ -125,10 +124,6 @@ function renderFacts(key: KeyDetails, { range }: KeysView, locale: Locale): Html
   const failed = linkTo('/requests', { key: id, from: range.from, to: range.to, outcome: 'failed' });
   const requests = linkTo('/requests', { key: id, from: range.from, to: range.to });
   return html`<dl class="key-facts">
-${fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
-${fact(t.models, renderModels(key, locale))}
-${fact(t.rpm, renderRpm(key, locale))}
-${fact(t.expires, renderEnd(key, locale))}
 ${fact(t.lastUsed, lastUsedAt === null ? t.notYet : day(lastUsedAt))}
 ${fact(
   t.used(range.days),
@@ -138,7 +133,13 @@ ${fact(
 )}
 ${used.spent !== undefined && fact(t.spent(range.days), used.spent)}
 </dl>
-${budgets.map((budget) => renderBudget(budget, locale))}`;
+<div class="key-bounds"><dl>
+${fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
+${fact(t.models, renderModels(key, locale))}
+${fact(t.rpm, renderRpm(key, locale))}
+${fact(t.expires, renderEnd(key, locale))}
+</dl>
+${budgets.map((budget) => renderBudget(budget, locale))}</div>`;
 }
 
 function fact(name: string, value: Html | string): Html {

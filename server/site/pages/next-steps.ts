@@ -1,6 +1,6 @@
 /*
  * What the operator of a fresh gateway can do next, on their dashboard: a list with a guide for each step. Steps that are
- * done are marked, and the list is gone when all are. A step that does not apply to the gateway is left out.
+ * done stand last and are marked, and the list is gone when all are. A step that does not apply to the gateway is left out.
  */
 
 import type { Locale } from '../language/index.js';
@@ -33,10 +33,12 @@ const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
 
 export function renderNextSteps(steps: NextSteps, { texts: { nextSteps: t } }: Locale): Html | false {
   if (Object.values(steps).every((isDone) => isDone !== false)) return false;
+  const open = GUIDES.filter(([step]) => steps[step] === false);
+  const done = GUIDES.filter(([step]) => steps[step]);
   return html`<section class="card stack" aria-labelledby="next-steps"><h2 id="next-steps">${t.title}</h2><p class="small muted">${t.lead}</p>
-<ul class="rows">${GUIDES.filter(([step]) => steps[step] !== undefined).map(([step, guide]) => {
+<ul class="rows">${[...open, ...done].map(([step, guide]) => {
     const { title, words, doneWords = words }: StepTexts = t.steps[step];
     const link = html`<a href="${guide}">${t.open}<span class="visually-hidden">: ${title}</span></a>`;
-    return html`<li><div><strong>${title}</strong><span class="small muted">${steps[step] ? doneWords : words}</span></div><div class="rows-end">${steps[step] ? badge(t.done, 'good') : link}</div></li>`;
+    return html`<li><div><strong>${title}</strong>${(!steps[step] || doneWords !== words) && html`<span class="small muted">${steps[step] ? doneWords : words}</span>`}</div><div class="rows-end">${steps[step] ? badge(t.done, 'good') : link}</div></li>`;
   })}</ul></section>`;
 }

@@ -188,11 +188,6 @@ function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTrans
   const t = texts.payment;
   const left = html`<span class="figures" role="timer" data-left="${expiresAt - now}">${timeLeft(expiresAt - now)}</span>`;
   return html`<div class="pay">
-<div class="card pay-qr">
-<img src="${paymentPath(code)}/qr.svg" width="264" height="264" alt="${t.qr}">
-<p class="small muted">${t.scan}</p>
-<a class="button button-quiet button-small no-print" href="${paymentPath(code)}/qr.png" download="${code}.png">${t.save}</a>
-</div>
 <div class="card stack">
 <div><p class="small muted">${t.toPay}</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
 ${state === 'underpaid' && html`<p class="notice notice-warn">${t.partly(money(paidAmount, currency), money(amount, currency))}</p>`}
@@ -209,6 +204,11 @@ ${renderApps(transfer, locale)}
 <p class="notice row row-apart pay-wait"><span><span role="status" data-waiting>${t.waiting}</span><span class="pulse" aria-hidden="true"></span></span>
 <span>${t.expiresIn(left)}</span></p>
 <p class="needs-no-script small">${t.reload}</p>
+</div>
+<div class="card pay-qr">
+<img src="${paymentPath(code)}/qr.svg" width="264" height="264" alt="${t.qr}">
+<p class="small muted">${t.scan}</p>
+<a class="button button-quiet button-small no-print" href="${paymentPath(code)}/qr.png" download="${code}.png">${t.save}</a>
 </div>
 </div>
 <p class="small muted">${t.late}</p>`;

@@ -396,6 +396,9 @@ describe('the playground in a real browser', () => {
     await models.getByText('Sent with your session, without an API key.').waitFor();
     await models.getByRole('button', { name: 'Send' }).click();
     await models.getByText('"object": "list"').waitFor();
+    // The address opens the operation, and closes the other one.
+    await page.goto(`${app.url}/docs/api/models#postV1Embeddings`);
+    expect(await models.isVisible()).to.equal(false);
     const chat = page.locator('#postV1Embeddings');
     await chat.getByText('Try it').click();
     await chat.getByLabel('Body, as JSON').fill('{');
@@ -408,7 +411,7 @@ describe('the playground in a real browser', () => {
 
   it('asks strangers for a key in the API reference, sends it to the API alone, and keeps it nowhere', async () => {
     const stranger = await (await browser.newContext()).newPage();
-    await stranger.goto(`${app.url}/docs/api/models`);
+    await stranger.goto(`${app.url}/docs/api/models#getV1Models`);
     const models = stranger.locator('#getV1Models');
     await models.getByText('Try it').click();
     await models.getByLabel('API key').fill('sk-mg-wrong');

@@ -29,7 +29,7 @@ const en = {
   name: 'Name of the new key',
   purpose: 'What is it for?',
   create: 'Create a key',
-  more: 'Limit this key',
+  more: 'Limits and access',
   needsScripts: 'Creating, changing, rotating and revoking keys needs scripts, or the API.',
   older: (keys: number) => `Older keys (${keys})`,
   created: (day: Html) => html`Created ${day}`,
@@ -83,6 +83,7 @@ const en = {
     budget: 'Budget',
     budgetHint:
       'Requests and tokens are those of models. When it is used up, requests of this key are refused. Empty: no budget of its own.',
+    presets: 'Common amounts, each month',
     amount: 'Amount',
     unit: 'Unit',
     units: { requests: 'requests', tokens: 'tokens' },
@@ -125,7 +126,7 @@ const vi: typeof en = {
   name: 'Tên khóa mới',
   purpose: 'Dùng để làm gì?',
   create: 'Tạo khóa',
-  more: 'Giới hạn khóa này',
+  more: 'Giới hạn và quyền',
   needsScripts: 'Tạo, sửa, đổi và thu hồi khóa cần bật script hoặc dùng API.',
   older: (keys) => `Khóa cũ hơn (${keys})`,
   created: (day) => html`Tạo ngày ${day}`,
@@ -179,6 +180,7 @@ const vi: typeof en = {
     budget: 'Ngân sách',
     budgetHint:
       'Yêu cầu và token là của mô hình. Khi dùng hết, yêu cầu của khóa này bị từ chối. Để trống: không có ngân sách riêng.',
+    presets: 'Mức thường dùng, mỗi tháng',
     amount: 'Số lượng',
     unit: 'Đơn vị',
     units: { requests: 'yêu cầu', tokens: 'token' },
