@@ -43,7 +43,9 @@ export function timeline(
   const show = (transcript: unknown) => {
     const spoken = linesOf(transcript, player);
     lines = [...chapters, ...spoken].sort((one, other) => one.start - other.start);
-    result.replaceChildren(...transcriptParts(transcript, spoken.length > 0 ? lines : [], player));
+    const parts = transcriptParts(transcript, spoken.length > 0 ? lines : [], player);
+    const [from, ...others] = parts;
+    result.replaceChildren(...(from ? [from] : []), nextSteps(data, transcript), ...others);
   };
   const title = chapters.length > 0 ? t.chapters : t.transcript;
   return element(
@@ -172,6 +174,28 @@ function transcriptParts(transcript: unknown, lines: readonly Line[], player: Pl
     return [from, element('p', { class: 'transcript', tabindex: '0' }, textAt(transcript, 'text') ?? t.noWords)];
   }
   return [from, searchField(lines, player), listOf(lines)];
+}
+
+/** What can be done with the words: a question about them in the chat, and a file. */
+function nextSteps(data: unknown, transcript: unknown): HTMLElement {
+  const spoken = listAt(transcript, 'segments').flatMap((segment) => textAt(segment, 'text') ?? []);
+  const text = textAt(transcript, 'text') ?? spoken.join('\n');
+  const title = textAt(data, 'common.title') ?? t.untitled;
+  const ask = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.askAbout);
+  ask.addEventListener('click', () => {
+    const field = document.getElementById('chat-text');
+    if (!(field instanceof HTMLTextAreaElement)) return;
+    field.value = `${fill(t.asked, { title })}\n\n${text}`;
+    document.getElementById('tab-chat')?.click();
+    field.focus();
+  });
+  const href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+  const save = element(
+    'a',
+    { href, download: 'transcript.txt', class: 'button button-quiet button-small' },
+    t.saveText,
+  );
+  return element('div', { class: 'row' }, ask, save);
 }
 
 function listOf(lines: readonly Line[]): HTMLElement {

@@ -111,9 +111,18 @@ function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source
   };
   const length = numberAt(data, 'common.duration_seconds');
   if (isMerged && length !== undefined && length >= 2) {
-    // It has no length of its own, so the browser's own slider would say nothing.
-    video.classList.add('video-merged');
-    parts.append(jumps(player, length));
+    // It has no length of its own, so the browser's own slider would say nothing: these controls take its place.
+    video.controls = false;
+    parts.append(
+      element(
+        'div',
+        { class: 'player-bar' },
+        playButton(video),
+        jumps(player, length),
+        muteButton(video),
+        wideButton(video),
+      ),
+    );
   }
   return player;
 }
@@ -141,6 +150,53 @@ function hasArrived(media: HTMLMediaElement, seconds: number): boolean {
 /** A browser may refuse to play before the page was used. */
 function play(media: HTMLMediaElement): void {
   media.play().catch(() => undefined);
+}
+
+/** A button of the player. @param stateOf Its icon, and what it does. */
+function playerButton(
+  stateOf: () => readonly [icon: string, label: string],
+  press: () => void,
+): [HTMLElement, () => void] {
+  const button = element('button', { type: 'button', class: 'player-button' });
+  const show = () => {
+    const [icon, label] = stateOf();
+    button.dataset.icon = icon;
+    button.setAttribute('aria-label', label);
+  };
+  show();
+  button.addEventListener('click', press);
+  return [button, show];
+}
+
+function playButton(video: HTMLVideoElement): HTMLElement {
+  const toggle = () => (video.paused ? play(video) : video.pause());
+  const [button, show] = playerButton(() => (video.paused ? ['play', t.play] : ['pause', t.pause]), toggle);
+  for (const type of ['play', 'pause'] as const) video.addEventListener(type, show);
+  video.addEventListener('click', () => !video.controls && toggle());
+  return button;
+}
+
+function muteButton(video: HTMLVideoElement): HTMLElement {
+  const [button, show] = playerButton(
+    () => (video.muted ? ['muted', t.unmute] : ['sound', t.mute]),
+    () => {
+      video.muted = !video.muted;
+    },
+  );
+  video.addEventListener('volumechange', show);
+  return button;
+}
+
+/** The browser's own controls are there while the video fills the screen. */
+function wideButton(video: HTMLVideoElement): HTMLElement {
+  const [button] = playerButton(
+    () => ['screen', t.fullScreen],
+    () => void video.requestFullscreen?.().catch(() => undefined),
+  );
+  video.addEventListener('fullscreenchange', () => {
+    video.controls = document.fullscreenElement === video;
+  });
+  return button;
 }
 
 /** A slider that shows what is played, and plays from another time. */

@@ -119,6 +119,14 @@ const enScript = {
   video: 'Video',
   sound: 'Sound',
   startAt: 'Start at',
+  play: 'Play',
+  pause: 'Pause',
+  mute: 'Mute',
+  unmute: 'Sound on',
+  fullScreen: 'Full screen',
+  askAbout: 'Ask a model about it',
+  saveText: 'Download as text',
+  asked: 'Summarise this transcript of “{title}”:',
   chapters: 'Chapters',
 };
 
@@ -204,6 +212,14 @@ const viScript: typeof enScript = {
   video: 'Video',
   sound: 'Âm thanh',
   startAt: 'Phát từ',
+  play: 'Phát',
+  pause: 'Tạm dừng',
+  mute: 'Tắt tiếng',
+  unmute: 'Bật tiếng',
+  fullScreen: 'Toàn màn hình',
+  askAbout: 'Hỏi mô hình về nội dung này',
+  saveText: 'Tải về dạng văn bản',
+  asked: 'Tóm tắt bản chép lời này của “{title}”:',
   chapters: 'Các chương',
 };
 
