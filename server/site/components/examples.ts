@@ -6,7 +6,7 @@
 
 import { assets } from '../assets.js';
 import type { Locale } from '../language/index.js';
-import { badge, type Html, html } from '../page.js';
+import { badge, Html, html } from '../page.js';
 
 /** The link of the document. */
 export const EXAMPLE_LINK = 'https://youtu.be/Tugs0fOst3n';
@@ -34,11 +34,13 @@ export function exampleDocument(
     [t.likes, 48_213],
     [t.comments, 2_100],
   ] as const;
+  // On the home page it follows the title of the page.
+  const level = new Html(place === 'below' ? 'h2' : 'h3');
   return html`<figure class="card example example-${place}">
 <figcaption class="row row-apart"><code>${EXAMPLE_LINK}</code>${badge(t.example)}</figcaption>
 <div class="example-poster">${picture('harbour', t.dawn)}<svg viewBox="0 0 48 48" width="56" height="56" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M19 15v18l15-9z"/></svg><span class="figures">10:01</span></div>
 <div class="example-words">
-<h3 lang="en">A morning on the Ostend tugs</h3>
+<${level} lang="en">A morning on the Ostend tugs</${level}>
 <p class="small muted"><span lang="en">Harbour Notes</span> · ${day(PUBLISHED_AT)}</p>
 <dl class="example-numbers">${numbers.map(([name, value]) => html`<div><dt>${name}</dt><dd>${count(value)}</dd></div>`)}</dl>
 <ul class="chips" aria-label="${t.files}"><li class="badge">MP4</li><li class="badge">MP3</li><li class="badge">${t.transcript}</li></ul>

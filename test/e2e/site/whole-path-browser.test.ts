@@ -178,7 +178,7 @@ describe('a customer, from the first page to the receipt', function () {
     for (const name of ['m-5.5', 'gen-img-2']) expect(rows.join('\n')).to.contain(name);
     expect(rows.find((row) => row.includes('gen-img-2'))).to.contain('0.08');
     await page.goto(`${app.url}/requests`);
-    await page.getByRole('cell', { name: '/v1/extract' }).first().waitFor();
+    await page.getByRole('link', { name: '/v1/extract' }).first().waitFor();
     await page.getByRole('link', { name: 'Orders' }).click();
     await page.getByRole('link', { name: /^\d{4}-000001$/ }).click();
     await page.getByRole('heading', { name: /^Receipt \d{4}-000001$/ }).waitFor();

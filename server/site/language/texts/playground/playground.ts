@@ -20,7 +20,7 @@ const en = {
 
 const vi: typeof en = {
   title: 'Dùng thử',
-  words: 'Được tính như các yêu cầu khác của bạn. Không cần khóa API.',
+  words: 'Tính như các yêu cầu khác. Không cần khóa API.',
   needsScripts: 'Trang thử nghiệm cần JavaScript.',
   needsScriptsSetup: 'Trang cài đặt có các yêu cầu tương tự bằng curl',
   tabs: 'Phần thử nghiệm',
