@@ -69,6 +69,7 @@ const PAGE_STYLES = [
   'guides',
   'home',
   'images',
+  'keys',
   'payment',
   'playground',
   'public',

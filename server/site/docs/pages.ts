@@ -73,10 +73,7 @@ export function groupPage({ name, title, description, operations, objects }: Gro
     title: `${title}, API reference`,
     description,
     url: groupUrl(name),
-    sections: [
-      ...operations.map(({ id, summary }) => ({ id, title: summary })),
-      ...objects.map((object) => ({ id: object, title: object })),
-    ],
+    sections: operations.map(({ id, summary }) => ({ id, title: summary })),
     content: html`<div class="page-head"><h1>${title}</h1><p>${description}</p></div>
 <div class="docs-folds">${operations.map((operation, index) => operationSection(operation, reference.baseUrl, index === 0))}</div>
 ${objects.length > 0 && html`<h2 class="docs-subject">Objects</h2><div class="docs-folds">${objects.map((object) => objectSection(object, reference))}</div>`}`,
