@@ -42,8 +42,9 @@ const NAMES: ReadonlySet<string> = new Set([
     'VS Code',
   ],
 ]);
-/** Files, addresses, dates, milliseconds, and names of models and platforms. */
-const CODES = /^(~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK|\d+ ms)$/;
+/** Files, addresses, dates, milliseconds, codes of orders, and names of models and platforms. */
+const CODES =
+  /^(MG[0-9A-Z]{8}|~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK|\d+ ms)$/;
 /** Of models: efforts and voices. */
 const VALUES = [
   ...['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
