@@ -70,11 +70,9 @@ function problemsOf(
 function repeatedFailures(failures: readonly UsageEntry[], now: number): string[] {
   const recent = failures.filter(({ at }) => now - at < FAILURES_MS);
   return Array.from(
-    Map.groupBy(recent, ({ model, route, errorCode }) => `${model || route}: ${errorCode ?? 'failed'}`),
+    Map.groupBy(recent, ({ model, route, errorCode }) => `${model || route} failed with ${errorCode ?? 'an error'}`),
     ([what, { length }]) =>
-      length < FAILURES
-        ? []
-        : [`${what}, ${length} of the latest requests, in the last ${FAILURES_MS / 60_000} minutes`],
+      length < FAILURES ? [] : [`${what} ${length} times in the last ${FAILURES_MS / 60_000} minutes`],
   ).flat();
 }
 

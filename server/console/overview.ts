@@ -74,7 +74,7 @@ function renderHealth({ problems, waiting }: Overview, { texts }: Locale): Html 
     return html`<p class="notice notice-warn"><strong>${t.waits(waits, hasMore)}</strong> ${t.wellWords}</p>`;
   if (problems.length === 0) return html`<p class="notice notice-good"><strong>${t.well}</strong> ${t.wellWords}</p>`;
   return html`<div class="notice notice-warn"><strong>${t.notWell(problems.length)}</strong>
-<ul class="stack-small" lang="en">${problems.map((problem) => html`<li class="mono small">${problem}</li>`)}</ul>
+<ul class="stack-small" lang="en">${problems.map((problem) => html`<li class="small">${problem}</li>`)}</ul>
 <p class="small"><a href="/admin/models">${t.seeModels}</a></p></div>`;
 }
 

@@ -158,7 +158,7 @@ export function renderBudget(budget: BudgetState, locale: Locale): Html {
   const t = texts.console.budgets;
   const left = leftOf(budget);
   const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency } = budget;
-  const money = (amount: number) => `${locale.cost(amount * 1_000_000, 2)} ${currency ?? ''}`;
+  const money = (amount: number) => locale.smallMoney(amount * 1_000_000, currency ?? 'XXX', 2);
   const parts = [
     [t.requests, left.requests, requestLimit, count],
     [t.tokens, left.tokens, tokenLimit, count],

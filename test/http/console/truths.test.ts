@@ -47,7 +47,7 @@ describe('the facts of the console', () => {
     expect(await warned()).to.equal('');
     const { status } = await app.extract(key, { url: 'https://invented.example/item/3' });
     expect(status).to.equal(502);
-    expect(await warned()).to.equal('invented: upstream_error, 3 of the latest requests, in the last 15 minutes');
+    expect(await warned()).to.equal('invented failed with upstream_error 3 times in the last 15 minutes');
   });
 
   it('write amounts of transfers in units of their currency', async () => {
