@@ -172,7 +172,7 @@ class ImagePages {
     const costs = prices && (await jobs.costsOf(ended, accountId));
     return found.map((job) => {
       const cost = costs?.get(job.id) ?? undefined;
-      return viewOf(job, cost === undefined ? undefined : `${locale.cost(cost)} ${prices?.currency}`);
+      return viewOf(job, cost === undefined || !prices ? undefined : locale.smallMoney(cost, prices.currency));
     });
   }
 

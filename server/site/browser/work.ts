@@ -74,7 +74,7 @@ function isUnanswered(error: unknown): boolean {
 }
 
 function retryButton(form: HTMLFormElement): HTMLElement {
-  const button = element('button', { type: 'button', class: 'link-button' }, t.tryAgain);
+  const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.tryAgain);
   button.addEventListener('click', () => form.requestSubmit());
   return button;
 }

@@ -30,7 +30,7 @@ const PATH = '/models';
 /** Entries of a page: it stays small with every model of a large vendor, and short on a phone. */
 const ROWS = 40;
 /** Forms of links shown at once. */
-const SHOWN_FORMS = 3;
+const SHOWN_FORMS = 1;
 const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
 const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];

@@ -123,7 +123,7 @@ export function renderPlanCards(
     )}</ul>
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
 ${plan.outcome && addsToPoints(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
-${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId }, locale)}
+${plan.id !== chosenId && renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId }, locale)}
 </li>`,
   )}</ul>`;
 }

@@ -67,7 +67,7 @@ function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: 
   return html`<section class="card stack" aria-labelledby="group-${group}">
 <div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasBand && html`<span class="small muted">${t.lastDay}</span>`}</div>
 <ul class="status-parts">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}</ul>
-${hasBand && html`<p class="row row-apart small muted" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>`}
+${hasBand && html`<p class="row row-apart small muted status-ends" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>`}
 </section>`;
 }
 

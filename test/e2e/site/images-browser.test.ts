@@ -102,7 +102,7 @@ describe('the pages of images in a real browser', function () {
     await open();
     expect(await cards().count()).to.equal(1);
     const text = (await cards().first().textContent()) ?? '';
-    expect(text).to.contain('A tug in the harbour at dawn').and.contain('1024 × 1024').and.contain('0.04 USD');
+    expect(text).to.contain('A tug in the harbour at dawn').and.contain('1024 × 1024').and.contain('$0.04');
     await page.getByText('No images yet').waitFor({ state: 'hidden' });
   });
 

@@ -17,7 +17,7 @@ const en = {
   placeholder: 'Write a message',
   keys: 'Enter sends, Shift+Enter starts a new line',
   attach: 'Attach files',
-  attachWords: 'Images, PDF, office files or text: up to 4, 6 MB each. Paste and drop work too.',
+  attachWords: 'Images, PDF, office files or text: up to 4 files of 6 MB. Paste and drop work too.',
   send: 'Send',
   stop: 'Stop',
   clear: 'New chat',
