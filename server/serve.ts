@@ -18,13 +18,14 @@ export async function serve(options: ServeOptions): Promise<number> {
     const { serveHere } = await import('./main.js');
     return serveHere(options, place && { place, siblings: new WorkerSiblings() });
   }
-  const { addEndedSamples } = await import('./observability/ended-samples.js');
+  const { addEndedSamples, SAMPLES } = await import('./observability/ended-samples.js');
   const { host, port, metricsHost, metricsPort } = settings;
   return supervise({
     count,
     // Each worker reads the file itself, as it is when the worker starts.
     environment: withoutSettingsFile(environment),
-    addEnded: (_topic, before, last) => addEndedSamples(before, last),
+    // Only counters outlast their worker; what else workers are asked for ends with them, or is in the database.
+    addEnded: (topic, before, last) => (topic === SAMPLES ? addEndedSamples(before, last) : undefined),
     ports: {
       product: { host, port },
       ...(metricsPort !== undefined && { metrics: { host: metricsHost, port: metricsPort } }),

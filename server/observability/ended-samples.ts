@@ -3,6 +3,9 @@
  * counts of a worker stay in the sum of all when it has ended. Values of the moment, such as open requests, end with it.
  */
 
+/** Topic of the questions of workers for the metrics of the others. */
+export const SAMPLES = 'metrics';
+
 /** One metric of prom-client, as `getMetricsAsJSON` gives it. */
 interface Metric {
   name: string;

@@ -10,6 +10,7 @@ import { type Clock, noSiblings, type Siblings } from '../../core/runtime/index.
 import { defineRoute, type Route } from '../http/index.js';
 import { roomOf } from '../settings/index.js';
 import { PACKAGE_VERSION } from '../version.js';
+import { SAMPLES } from './ended-samples.js';
 import { type MetricSources, MetricsRegistry, type Sample } from './metrics-registry.js';
 import { RequestMetrics } from './metrics-requests.js';
 import { addProbeMetrics, WebhookMetrics, WorkMetrics } from './metrics-work.js';
@@ -17,7 +18,6 @@ import { addProbeMetrics, WebhookMetrics, WorkMetrics } from './metrics-work.js'
 const LOOP_RESOLUTION_MS = 100;
 
 /** Topic on which workers ask each other for their samples. */
-const SAMPLES = 'metrics';
 
 export interface MetricsOptions {
   clock: Clock;

@@ -15,7 +15,10 @@ export interface Asked {
   send(message: SupervisorMessage): void;
 }
 
-/** Adds the last answer of a worker that has ended to those of others; `before` is undefined for the first one. */
+/**
+ * Adds the last answer of a worker that has ended to those of others; `before` is undefined for the first one. Undefined
+ * for a topic whose answers end with their worker.
+ */
 export type AddEnded = (topic: string, before: unknown, last: unknown) => unknown;
 
 interface Question {
