@@ -349,7 +349,7 @@ describe('pages of the site under bad conditions', () => {
     await stranger.getByRole('link', { name: 'Continue' }).click();
     await own.clearCookies({ name: 'mediagate-sign-in' });
     await stranger.getByRole('button', { name: 'Sign in' }).click();
-    await stranger.getByRole('alert').getByText('blocks cookies').waitFor();
+    await stranger.getByText('Allow cookies').first().waitFor();
     await stranger.getByRole('link', { name: 'Sign in again' }).waitFor();
     await own.close();
   });
