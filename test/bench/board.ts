@@ -6,9 +6,8 @@
  * share all cores with client and upstream; a rate that the client itself cannot hold ends the search.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { cpuOfProcess, type Figure, residentMegabytes } from './measure.js';
+import { cpuOfProcess, type Figure, processesOf, residentMegabytes } from './measure.js';
 import { chatRequest, EVENTS } from './text-answers.js';
 import type { LoadReport } from './text-load.js';
 import { type Contender, startTextSite, type TextSite } from './text-site.js';
@@ -124,12 +123,4 @@ async function measureCost(site: TextSite, contender: Contender): Promise<Figure
     target: '',
     met: true,
   };
-}
-
-/** The process and all that it started. */
-function processesOf(pid: number): number[] {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
-  );
-  return [pid, ...children.flatMap(processesOf)];
 }

@@ -26,6 +26,7 @@ import { measureSharedPages } from './shared-pages.js';
 import { measureSoak } from './soak.js';
 import { measureSpeech } from './speech.js';
 import { measureText } from './text.js';
+import { measureWorkers } from './workers.js';
 
 /** In this order; `--only parse,start`, or `parse start`, runs some. */
 const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
@@ -43,6 +44,7 @@ const PARTS: Readonly<Record<string, () => Promise<Figure[]>>> = {
   speech: measureSpeech,
   text: measureText,
   board: measureBoard,
+  workers: measureWorkers,
   answers: measureLargeAnswers,
   soak: measureSoak,
   growth: measureGrowth,

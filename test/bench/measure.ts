@@ -1,7 +1,7 @@
 /** The line of a benchmark's table, and medians, rounds and CPU times. */
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** One line of the table. */
 export interface Figure {
@@ -44,6 +44,14 @@ export function cpuOfProcess(pid: number): number {
   }
   const time = execFileSync('ps', ['-o', 'time=', '-p', String(pid)], { encoding: 'utf8' }).trim();
   return time.split(':').reduce((total, part) => total * 60 + Number(part), 0) * 1000;
+}
+
+/** The process and all that it started; Linux alone. */
+export function processesOf(pid: number): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+  );
+  return [pid, ...children.flatMap(processesOf)];
 }
 
 /** Resident memory of another process; Linux alone. */

@@ -1,19 +1,17 @@
 /** Starts everything that the media benchmark needs: files, their origin, a client, the gateway, and nginx if it is installed. */
 
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { mkdtemp, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { runFfmpeg, tone } from '../support/audio/ffmpeg.js';
 import { packageRoot } from '../support/package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../support/processes/gateway-process.js';
-import { until } from '../support/until.js';
 import { launcherEnvironment } from './image-server.js';
 import type { MediaOrder, MediaReport } from './media-load.js';
 import type { FILES } from './media-platform.js';
+import { startNginx } from './nginx.js';
 import { LOADING_CORE, MEASURED_CORE, pin } from './pinning.js';
 
 /** Of `file.mp4`. */
@@ -22,7 +20,6 @@ export const FILE_BYTES = 192 * 1024 * 1024;
 export const LONG_SECONDS = 7_200;
 const CLIP_SECONDS = 10;
 const MERGED_SECONDS = 300;
-const NGINX = ['/usr/sbin/nginx', '/usr/local/sbin/nginx', '/usr/local/bin/nginx', '/opt/homebrew/bin/nginx'];
 
 export interface MediaSite {
   readonly origin: string;
@@ -58,7 +55,14 @@ export async function startMediaSite(): Promise<MediaSite> {
     const running = await startGateway(folder, origin);
     gateway = running;
     const { key } = await running.makeKey({ grants: ['extract'], rpm: 1_000_000 });
-    const nginx = await startNginx(folder, origin, children);
+    const nginx = await startNginx(
+      folder,
+      `location / {
+        proxy_pass ${origin}; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_max_temp_file_size 0;
+      }`,
+      MEASURED_CORE,
+    );
+    if (nginx) children.push(nginx.process);
     let count = 0;
     return {
       origin,
@@ -142,43 +146,4 @@ async function startGateway(folder: string, origin: string): Promise<GatewayProc
   });
   pin(gateway.pid, MEASURED_CORE);
   return gateway;
-}
-
-async function startNginx(folder: string, origin: string, children: ChildProcess[]): Promise<MediaSite['nginx']> {
-  const executable = NGINX.find((file) => existsSync(file));
-  if (!executable) return undefined;
-  const port = await freePort();
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  const config = `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr crit;
-    events { worker_connections 1024; }
-    http {
-      access_log off;
-      ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}
-      server {
-        listen 127.0.0.1:${port};
-        location / {
-          proxy_pass ${origin}; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_max_temp_file_size 0;
-        }
-      }
-    }`;
-  await writeFile(path.join(folder, 'nginx.conf'), config);
-  const child = spawn(executable, ['-p', folder, '-c', path.join(folder, 'nginx.conf')], { stdio: 'ignore' });
-  children.push(child);
-  pin(child.pid ?? 0, MEASURED_CORE);
-  const url = `http://127.0.0.1:${port}`;
-  await until(() =>
-    fetch(`${url}/list.m3u8`)
-      .then(({ ok }) => ok)
-      .catch(() => false),
-  );
-  return { url, pid: child.pid ?? 0 };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -66,7 +66,7 @@ export async function startTextSite({ withPortkey, answerMs = 0, workers = 1 }: 
     const [upstream] = (await once(upstreamProcess, 'message')) as [string];
     const floorProcess = start('text-floor.js', MEASURED_CORE, upstream);
     const [floor] = (await once(floorProcess, 'message')) as [string];
-    gateway = await startGateway(folder, upstream, workers);
+    gateway = await startChatGateway(folder, upstream, workers);
     if (workers === 1) pin(gateway.pid, MEASURED_CORE);
     const { key } = await gateway.makeKey({ grants: ['text'], rpm: 1_000_000 });
     const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
@@ -104,7 +104,7 @@ export async function startTextSite({ withPortkey, answerMs = 0, workers = 1 }: 
 }
 
 /** As `npm start` starts it, with one model that is at the upstream, and with metrics. */
-async function startGateway(folder: string, upstream: string, workers: number): Promise<GatewayProcess> {
+export async function startChatGateway(folder: string, upstream: string, workers: number): Promise<GatewayProcess> {
   const plugins = path.join(folder, 'plugins.config.json');
   const model = { id: PUBLIC_MODEL, use: 'mediagate/plugins/openai_text', trustedOrigins: [upstream] };
   const options = {

@@ -4,11 +4,12 @@ import { cpuOfProcess, type Figure, median, residentMegabytes } from './measure.
 import { chatEvents, chatRequest, EVENTS, PUBLIC_MODEL } from './text-answers.js';
 import type { Contender, TextSite } from './text-site.js';
 
-const ROUNDS = 5;
+const ROUNDS = 7;
 const PARALLEL = 200;
 const STREAMS = 2 * PARALLEL;
-const FLOOR_RATIO = 1.7;
-const MOST_MEGABYTES = 160;
+const FLOOR_RATIO = 1.4;
+/** Of the memory of a bare pipe. */
+const MEMORY_RATIO = 1.5;
 const HANG_UPS = 20;
 const HANG_UP_AFTER = 20;
 const HANG_UP_MS = 100;
@@ -18,10 +19,11 @@ const body = chatRequest({ stream: true });
 /** CPU of the server for one event of 200 streams at once, and its memory meanwhile, beside a bare pipe. */
 export async function measureStreams(site: TextSite): Promise<Figure[]> {
   await checkStream(site);
-  const highest = { ours: 0, floor: 0 };
+  const highest = { ours: 0, floor: 0, portkey: 0 };
   const watch = setInterval(() => {
     highest.ours = Math.max(highest.ours, residentMegabytes(site.gateway.pid));
     highest.floor = Math.max(highest.floor, residentMegabytes(site.floor.pid));
+    if (site.portkey) highest.portkey = Math.max(highest.portkey, residentMegabytes(site.portkey.pid));
   }, 100);
   const cpu = async (contender: Contender) => {
     const before = cpuOfProcess(contender.pid);
@@ -46,6 +48,8 @@ export async function measureStreams(site: TextSite): Promise<Figure[]> {
   const ratio = median(rounds.map((round) => round.ours / round.floor));
   const typical = (side: 'ours' | 'floor' | 'portkey') => median(rounds.map((round) => round[side] ?? 0)).toFixed(1);
   const beside = portkey ? ` (Portkey: ${typical('portkey')} µs)` : '';
+  const memory = highest.ours / highest.floor;
+  const besideMemory = portkey ? `; Portkey: ${Math.round(highest.portkey)} MB` : '';
   return [
     {
       what: `The same as ${PARALLEL} streams of an event every 10 ms, beside the bare pipe (CPU an event)`,
@@ -55,9 +59,9 @@ export async function measureStreams(site: TextSite): Promise<Figure[]> {
     },
     {
       what: `Resident memory of the gateway with ${PARALLEL} streams`,
-      measured: `${Math.round(highest.ours)} MB at the highest (the bare pipe: ${Math.round(highest.floor)} MB)`,
-      target: `≤ ${MOST_MEGABYTES} MB`,
-      met: highest.ours <= MOST_MEGABYTES,
+      measured: `${Math.round(highest.ours)} MB at the highest, the bare pipe ${Math.round(highest.floor)} MB: ${memory.toFixed(2)}x${besideMemory}`,
+      target: `≤ ${MEMORY_RATIO}x`,
+      met: memory <= MEMORY_RATIO,
     },
   ];
 }
