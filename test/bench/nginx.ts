@@ -1,11 +1,10 @@
 /** Starts nginx of the system, if it is installed, as what a gateway is measured against or as its upstream. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
+import { freePort } from '../support/processes/free-port.js';
 import { until } from '../support/until.js';
 import { pin } from './pinning.js';
 
@@ -47,13 +46,4 @@ export async function startNginx(folder: string, server: string, core: number): 
     ),
   );
   return { url, pid: child.pid ?? 0, process: child };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

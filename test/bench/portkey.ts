@@ -4,12 +4,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { packageRoot } from '../support/package-root.js';
+import { freePort } from '../support/processes/free-port.js';
 
 const SOURCE = path.join(packageRoot, 'test', 'bench', 'portkey');
 const SERVER = path.join('node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js');
@@ -62,14 +62,6 @@ async function install(): Promise<string> {
     await rm(temporary, { recursive: true, force: true });
     throw new Error('npm could not install it', { cause: error });
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function answers(url: string): Promise<boolean> {

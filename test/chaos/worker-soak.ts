@@ -38,6 +38,12 @@ interface Period {
   endedAt: number;
 }
 
+interface Failure {
+  begunAt: number;
+  endedAt: number;
+  what: string;
+}
+
 interface Sample {
   requests: number;
   supervisor: number;
@@ -53,7 +59,7 @@ const QUIET_SHARE = 0.5;
 export async function soakWorkers(gateway: GatewayProcess, key: string, plan: SoakPlan): Promise<SoakReport> {
   const begunAt = performance.now();
   const periods: Period[] = [];
-  const failures: { begunAt: number; endedAt: number; what: string }[] = [];
+  const failures: Failure[] = [];
   let sent = 0;
   let answered = 0;
 
@@ -62,9 +68,14 @@ export async function soakWorkers(gateway: GatewayProcess, key: string, plan: So
       sent += 1;
       const isStream = sent % Math.ceil(plan.requests / plan.streams) === 0;
       const askedAt = performance.now();
-      const what = await chat(gateway, key, { isStream, keepsConnection: sent % 2 === 0 });
-      if (what === 'ok') answered += 1;
-      else failures.push({ begunAt: askedAt, endedAt: performance.now(), what });
+      const keepsConnection = sent % 2 === 0;
+      const what = await chat(gateway, key, { isStream, keepsConnection });
+      if (what === 'ok') {
+        answered += 1;
+        continue;
+      }
+      const kind = `${isStream ? 'stream' : 'chat'} ${sent} on a connection that is ${keepsConnection ? 'kept' : 'closed'}`;
+      failures.push({ begunAt: askedAt, endedAt: performance.now(), what: `${kind}: ${what}` });
     }
   }
 
@@ -89,12 +100,12 @@ export async function soakWorkers(gateway: GatewayProcess, key: string, plan: So
   const sampling = sampleMemory(gateway, samples, () => sent, plan);
   await Promise.all([clients, bringAboutFaults(), sampling]);
 
-  const during = (kind: Period['kind']) => (failure: Period | (typeof failures)[number]) =>
+  const during = (kind: Period['kind']) => (failure: Failure) =>
     periods.some((one) => one.kind === kind && one.begunAt <= failure.endedAt && failure.begunAt <= one.endedAt);
   const killed = failures.filter(during('kill'));
   const rest = failures.filter((failure) => !killed.includes(failure));
   const cut = rest.filter(during('reload'));
-  for (const { what } of rest) process.stderr.write(`${what}\n`);
+  for (const failure of rest) process.stderr.write(`${describeFailure(failure, periods)}\n`);
   const last = samples.at(-1);
   return {
     answered,
@@ -107,6 +118,14 @@ export async function soakWorkers(gateway: GatewayProcess, key: string, plan: So
     workers: last?.workers ?? 0,
     seconds: Math.round((performance.now() - begunAt) / 1000),
   };
+}
+
+/** What was wrong, how long it took, and how long after the end of each fault it began: the cause may be one of them. */
+function describeFailure({ begunAt, endedAt, what }: Failure, periods: readonly Period[]): string {
+  const faults = periods
+    .filter((period) => period.endedAt <= begunAt)
+    .map((period) => `${Math.round(begunAt - period.endedAt)} ms after a ${period.kind}`);
+  return `${what}, after ${Math.round(endedAt - begunAt)} ms; ${faults.join(', ') || 'before all faults'}`;
 }
 
 /** @returns `ok`, or what was wrong. */
@@ -128,8 +147,8 @@ async function chat(
     const isWhole = isStream ? text.trimEnd().endsWith('data: [DONE]') : text.includes('"finish_reason":"stop"');
     return status === 200 && isWhole ? 'ok' : `${status} ${text.slice(0, 200)}`;
   } catch (error) {
-    const { message, cause } = error as Error & { cause?: { code?: string } };
-    return cause?.code ?? message;
+    const { message, cause } = error as Error & { cause?: { code?: string; message?: string } };
+    return [cause?.code, cause?.message ?? message].filter(Boolean).join(' ');
   }
 }
 

@@ -8,7 +8,6 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import sharp from 'sharp';
-import { freePort } from '../support/databases/redis.js';
 import { anchorsOf, snippetsOf, withoutCode } from '../support/docs/documents.js';
 import {
   addPluginPackage,
@@ -17,6 +16,7 @@ import {
   installPluginPackage,
 } from '../support/docs/installed-package.js';
 import { packageRoot } from '../support/package-root.js';
+import { freePort } from '../support/processes/free-port.js';
 import { until } from '../support/until.js';
 
 interface LockedPackage {

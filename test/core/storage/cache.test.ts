@@ -6,8 +6,9 @@ import { expect } from 'chai';
 import type { Cache } from '../../../core/contracts/services.js';
 import { untilConnected } from '../../support/databases/connected-cache.js';
 import { createPlace, engines, ListLogger, ManualClock, type Place } from '../../support/databases/engines.js';
-import { freePort, startRedis, type TestRedis } from '../../support/databases/redis.js';
+import { startRedis, type TestRedis } from '../../support/databases/redis.js';
 import { type ScriptedRedis, startScriptedRedis } from '../../support/databases/scripted-redis.js';
+import { freePort } from '../../support/processes/free-port.js';
 import { until } from '../../support/until.js';
 
 interface Surroundings {
@@ -89,6 +90,17 @@ describe('redis', () => {
   });
 
   after(() => redis?.stop());
+
+  it('is not started on a port of another server', async () => {
+    const port = await freePort();
+    const taken = net.createServer().listen(port, '127.0.0.1');
+    await once(taken, 'listening');
+    try {
+      expect(await startRedis({ port })).to.have.property('unavailable');
+    } finally {
+      taken.close();
+    }
+  });
 
   describeCache(
     'Redis',

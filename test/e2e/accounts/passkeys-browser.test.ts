@@ -1,24 +1,14 @@
 /** Invitations and passkeys in a real browser with a virtual authenticator, on a gateway that other machines reach. */
 
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core';
 import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, showIn, WIDE_AND_NARROW } from '../../support/browser/page-browser.js';
+import { freePort } from '../../support/processes/free-port.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { variants } from '../../support/runner/variants.js';
 
 const LINK = /http:\/\/localhost:\d+\/invite#[\w-]{43}/;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** A device of a person: it verifies that person, and keeps passkeys. */
 async function addAuthenticator(session: CDPSession): Promise<string> {

@@ -3,10 +3,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { inTime } from '../in-time.js';
+import { freePort } from '../processes/free-port.js';
 
 export interface TestRedis {
   source: 'system' | 'npm';
@@ -20,14 +21,24 @@ export interface RedisOptions {
   port?: number;
 }
 
-const READY_MS = 20_000;
+const STARTS = 3;
 
 /** A Redis without a disk: the system's own, else Valkey compiled to WebAssembly. */
-export async function startRedis(options: RedisOptions = {}): Promise<TestRedis | { unavailable: string }> {
-  const port = options.port ?? (await freePort());
-  const { command, parameters, source } = serverCommand(port);
+export async function startRedis({ port }: RedisOptions = {}): Promise<TestRedis | { unavailable: string }> {
+  for (let starts = 1; ; starts += 1) {
+    try {
+      return await startOnPort(port ?? (await freePort()));
+    } catch (error) {
+      const unavailable = error instanceof Error ? error.message : String(error);
+      if (port !== undefined || starts === STARTS) return { unavailable };
+    }
+  }
+}
+
+async function startOnPort(port: number): Promise<TestRedis> {
+  const { command, parameters, source, ready } = serverCommand(port);
   const server = spawn(command, parameters, {
-    stdio: 'ignore',
+    stdio: ['ignore', 'pipe', 'ignore'],
     // Ctrl-C ends whoever needs it first, and it then.
     detached: true,
   });
@@ -41,25 +52,26 @@ export async function startRedis(options: RedisOptions = {}): Promise<TestRedis 
   }
   try {
     await Promise.race([
-      waitForPort(port),
+      inTime(untilPrinted(server.stdout, ready)),
       exited.then(() => Promise.reject(new Error(`${source} Redis ended at once`))),
     ]);
   } catch (error) {
     await stop();
-    return { unavailable: error instanceof Error ? error.message : String(error) };
+    throw error;
   }
   return { source, url: `redis://127.0.0.1:${port}`, pid: server.pid ?? 0, stop };
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('No port was given.');
-  return address.port;
+/** Reads on afterwards, so that the program never waits for its reader. */
+function untilPrinted(output: Readable, text: string): Promise<void> {
+  let printed = '';
+  return new Promise((resolve) => {
+    output.setEncoding('utf8').on('data', (piece: string) => {
+      if (printed.includes(text)) return;
+      printed += piece;
+      if (printed.includes(text)) resolve();
+    });
+  });
 }
 
 function findBinary(): string | undefined {
@@ -69,28 +81,20 @@ function findBinary(): string | undefined {
     .find((file) => existsSync(file));
 }
 
-function serverCommand(port: number): { command: string; parameters: string[]; source: TestRedis['source'] } {
+interface ServerCommand {
+  command: string;
+  parameters: string[];
+  source: TestRedis['source'];
+  /** What it prints once it listens: a port that answers may belong to another server. */
+  ready: string;
+}
+
+function serverCommand(port: number): ServerCommand {
   const binary = findBinary();
   if (binary) {
     const parameters = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    return { command: binary, parameters, source: 'system' };
+    return { command: binary, parameters, source: 'system', ready: 'Ready to accept connections' };
   }
   const script = fileURLToPath(new URL('valkey-process.js', import.meta.url));
-  return { command: process.execPath, parameters: [script, String(port)], source: 'npm' };
-}
-
-async function waitForPort(port: number): Promise<void> {
-  const deadline = Date.now() + READY_MS;
-  for (;;) {
-    const socket = net.connect(port, '127.0.0.1');
-    try {
-      await once(socket, 'connect');
-      return;
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await sleep(20);
-    } finally {
-      socket.destroy();
-    }
-  }
+  return { command: process.execPath, parameters: [script, String(port)], source: 'npm', ready: 'The port is open.' };
 }
