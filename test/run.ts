@@ -71,13 +71,14 @@ const found = globSync(['test/**/*.test.js', 'plugins/*/test/*.test.js'], { cwd 
   // A compiled test stays in dist after its source has moved.
   .filter((file) => existsSync(path.join(packageRoot, file.replace(/\.js$/, '.ts'))))
   .filter((file) => {
-    if (long) return isIn(file, LONG_FOLDER) || hasVariants(file);
-    return folders.length === 0 ? !isIn(file, LONG_FOLDER) : folders.some((folder) => isIn(file, folder));
+    const isNamed = folders.some((folder) => isIn(file, folder));
+    if (long) return (folders.length === 0 || isNamed) && (isIn(file, LONG_FOLDER) || hasVariants(file));
+    return folders.length === 0 ? !isIn(file, LONG_FOLDER) : isNamed;
   })
   .sort();
 if (found.length === 0) throw new Error(`There are no tests in ${folders.join(', ')}.`);
 // One share a file: they wait more than they compute.
-const browserShares = long ? await systemChromiumShares() : [];
+const browserShares = long && folders.length === 0 ? await systemChromiumShares() : [];
 // The files of a share are reversed by the process that runs them.
 const queue = quick
   ? new QuickQueue(found, readLastRun(), changedSources())

@@ -10,7 +10,7 @@
  */
 
 import type { IncomingHttpHeaders } from 'node:http';
-import { isRecord, type Logger } from '../../core/runtime/index.js';
+import { endsWithin, isRecord, type Logger } from '../../core/runtime/index.js';
 import { type RequestContext, sendEvents, sendWhole } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
 import { PACKAGE_VERSION } from '../version.js';
@@ -75,7 +75,7 @@ export async function answerPlainCall(
     },
   );
   const takesEvents = context.req.headers.accept?.includes(EVENTS_TYPE) === true;
-  if (takesEvents && !(await endsWithin(encoded, QUICK_MS))) {
+  if (takesEvents && !(await endsWithin(QUICK_MS, () => encoded))) {
     await sendEvents(context, { status: 200, headers: {} }, eventsOf(encoded));
     return;
   }
@@ -127,21 +127,10 @@ function encode(message: object): Buffer {
   return Buffer.from(JSON.stringify(message));
 }
 
-/** Whether it ends within that time. */
-function endsWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, ms, false);
-  work.then(() => {
-    clearTimeout(timer);
-    resolve(true);
-  });
-  return promise;
-}
-
 /** The response as an event, after comments while it is not there. */
 async function* eventsOf(encoded: Promise<Buffer>): AsyncGenerator<Uint8Array> {
   // The first comment sends the head.
   do yield Buffer.from(': keep-alive\n\n');
-  while (!(await endsWithin(encoded, KEEP_ALIVE_MS)));
+  while (!(await endsWithin(KEEP_ALIVE_MS, () => encoded)));
   yield Buffer.from(`event: message\ndata: ${await encoded}\n\n`);
 }
