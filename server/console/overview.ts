@@ -146,8 +146,8 @@ function renderToday({ overview, currency }: OverviewView, locale: Locale): Html
 ${today.images > 0 && html`<div><dt>${usage.images}</dt><dd>${shortCount(today.images)}</dd></div>`}
 ${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}
 </dl>
-<div class="charts"><div class="stack-small"><h3>${t.overview.requestsOfDays}</h3>${barChart({ bars: requests, words: t.overview.requestsOfDays, describe: ({ value, bad = 0 }) => usage.bar(value, bad), short: shortCount })}</div>
-${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div>`,
+<div class="charts"><div class="stack-small"><h3>${t.overview.requestsOfDays}</h3>${barChart({ bars: requests, now: texts.words.spans.today, words: t.overview.requestsOfDays, describe: ({ value, bad = 0 }) => usage.bar(value, bad), short: shortCount })}</div>
+${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, now: texts.words.spans.today, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div>`,
   );
 }
 

@@ -5,16 +5,23 @@
 
 import { ERRORS } from '../../core/runtime/index.js';
 
-const WITHOUT_ANSWER: Readonly<Record<string, { status: number; meaning: string }>> = {
+interface LogCode {
+  status: number;
+  meaning: string;
+  /** What the client can do. Default: nothing is known. */
+  action?: string;
+}
+
+const WITHOUT_ANSWER: Readonly<Record<string, LogCode>> = {
   client_disconnected: { status: 499, meaning: 'The client closed the connection before the answer.' },
   process_ended: { status: 500, meaning: 'The gateway ended during the request.' },
   failed: { status: 500, meaning: 'The job failed.' },
 };
 
-const UNKNOWN = { status: 500, meaning: 'The request failed.' };
+const UNKNOWN: LogCode = { status: 500, meaning: 'The request failed.' };
 
-function find(code: string): { status: number; meaning: string } {
-  const errors: Readonly<Record<string, { status: number; meaning: string }>> = ERRORS;
+function find(code: string): LogCode {
+  const errors: Readonly<Record<string, LogCode>> = ERRORS;
   if (Object.hasOwn(WITHOUT_ANSWER, code)) return WITHOUT_ANSWER[code] ?? UNKNOWN;
   return Object.hasOwn(errors, code) ? (errors[code] ?? UNKNOWN) : UNKNOWN;
 }
@@ -27,4 +34,9 @@ export function statusOfCode(code: string): number {
 /** What a code of the log means, as a sentence. */
 export function wordsOfCode(code: string): string {
   return find(code).meaning;
+}
+
+/** What the client can do about a code that the reference of errors explains, with names in backticks. */
+export function actionOfCode(code: string): string | undefined {
+  return find(code).action;
 }

@@ -1,7 +1,8 @@
 /*
- * A chart of bars as SVG, one for each span of a time line, drawn on the server: it needs no script, follows the colour
- * scheme, and has its values as words for screen readers and at each bar for a mouse. A part of a bar may be bad, such as
- * failed requests. Few beside many stay visible, since no bar is lower than two hundredths of the highest.
+ * A chart of bars as SVG, one for each span of a time line, drawn on the server: it needs no script, and follows the colour
+ * scheme. Lines at the top, the middle and the bottom have their numbers. A part of a bar may be bad, such as failed
+ * requests. Few beside many stay visible, since no bar is lower than two hundredths of the highest. A span that is not over
+ * is paler. The value of a span stands above the chart while a pointer is on it; the whole is a sentence for screen readers.
  */
 
 import { type Html, html } from '../page.js';
@@ -17,11 +18,13 @@ export interface ChartBar {
 export interface ChartView {
   /** Oldest first; at least one. */
   bars: readonly ChartBar[];
+  /** Name of the last span if it is not over: `Today`. Default: it is over. */
+  now?: string | undefined;
   /** The whole chart as a sentence, for screen readers. */
   words: string;
-  /** A value as text beside its bar: `12 requests, 2 failed`. */
+  /** A value as text above the chart: `12 requests, 2 failed`. */
   describe(bar: ChartBar): string;
-  /** A value as a short text, for the highest one. */
+  /** A value as a short text, for the scale. */
   short(value: number): string;
 }
 
@@ -31,33 +34,52 @@ const BAR = 7;
 const HEIGHT = 100;
 /** Minimum height of a bar, so that few requests beside many are visible. */
 const MIN_BAR = 2;
+/** A third label between the first and the last, if they leave room for it. */
+const MIDDLE = { fewest: 7, longest: 8 } as const;
+/** The scale ends at one of these times a power of ten: its half is a short number too. */
+const ENDS = [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10] as const;
 
-export function barChart({ bars, words, describe, short }: ChartView): Html {
-  const max = Math.max(...bars.map(({ value, bad = 0 }) => Math.max(value, bad)));
+export function barChart({ bars, now, words, describe, short }: ChartView): Html {
+  const end = endOf(Math.max(...bars.map(({ value, bad = 0 }) => Math.max(value, bad))));
+  const draw = (kind: 'all' | 'failed', parts: readonly number[]) =>
+    parts.map((part, index) => {
+      const isOpen = now !== undefined && index === parts.length - 1;
+      return part > 0 && { path: barPath(index, part / end), kind: isOpen ? (`${kind} chart-now` as const) : kind };
+    });
+  const drawn = [
+    ...draw(
+      'all',
+      bars.map(({ value }) => value),
+    ),
+    ...draw(
+      'failed',
+      bars.map(({ bad = 0 }) => bad),
+    ),
+  ].filter((one) => one !== false);
+  const kinds = Map.groupBy(drawn, ({ kind }) => kind);
   return html`<figure class="chart">
-<span class="chart-most small muted figures" aria-hidden="true">${max > 0 && short(max)}</span>
-<svg viewBox="0 0 ${bars.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
-${bars.map((bar, index) => renderBar(bar, { index, max, describe }))}
-</svg>
-<figcaption class="row row-apart small muted" aria-hidden="true"><span>${bars.at(0)?.label}</span><span>${bars.at(-1)?.label}</span></figcaption>
+<div class="chart-scale muted figures" aria-hidden="true"><span>${short(end)}</span><span>${short(end / 2)}</span><span>0</span></div>
+<div class="chart-plot"><svg viewBox="0 0 ${bars.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
+${[...kinds].map(([kind, parts]) => html`<path class="chart-${kind}" d="${parts.map(({ path }) => path).join('')}"/>`)}</svg>
+<ol class="chart-values" aria-hidden="true">${bars.map((bar) => html`<li><span class="small figures">${bar.label}: ${describe(bar)}</span></li>`)}</ol></div>
+<figcaption class="muted" aria-hidden="true"><span>${bars.at(0)?.label}</span><span>${middleLabel(bars)}</span><span>${now ?? bars.at(-1)?.label}</span></figcaption>
 </figure>`;
 }
 
-function renderBar(
-  bar: ChartBar,
-  { index, max, describe }: { index: number; max: number; describe(bar: ChartBar): string },
-): Html {
-  const { label, value, bad = 0 } = bar;
-  const x = index * STEP + (STEP - BAR) / 2;
-  const heightOf = (part: number) => (part === 0 ? 0 : Math.max(MIN_BAR, (part / max) * HEIGHT));
-  const draw = (kind: string, part: number) =>
-    part > 0 &&
-    html`<rect class="chart-${kind}" x="${x}" y="${rounded(HEIGHT - heightOf(part))}" width="${BAR}" height="${rounded(heightOf(part))}"/>`;
-  return html`<g><title>${label}: ${describe(bar)}</title>
-<rect class="chart-day" x="${index * STEP}" width="${STEP}" height="${HEIGHT}"/>
-${draw('all', value)}${draw('failed', bad)}</g>`;
+function barPath(index: number, share: number): string {
+  const height = Math.round(Math.max(MIN_BAR, share * HEIGHT) * 10) / 10;
+  return `M${index * STEP + (STEP - BAR) / 2} ${HEIGHT}v-${height}h${BAR}v${height}z`;
 }
 
-function rounded(value: number): number {
-  return Math.round(value * 10) / 10;
+/** The end of a scale that has room for this: even, as counts have no halves. */
+function endOf(most: number): number {
+  if (most <= 2) return 2;
+  const power = 10 ** Math.floor(Math.log10(most));
+  const ends = ENDS.map((times) => Math.round(times * power));
+  return ends.find((end) => end >= most && end % 2 === 0) ?? most;
+}
+
+function middleLabel(bars: readonly ChartBar[]): string {
+  const { label = '' } = bars[Math.floor(bars.length / 2)] ?? {};
+  return bars.length >= MIDDLE.fewest && label.length <= MIDDLE.longest ? label : '';
 }

@@ -46,13 +46,14 @@ export interface DaysView {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SPANS = [7, 30] as const;
+const YEAR = 365;
 
 /** Links to the usual spans; everything else stays as it is. */
 function spanLinks({ path, days, fields, hidden = {} }: FilterView & { days: DaysView }, { texts }: Locale): Html {
   const { range, today, longer = [] } = days;
   const t = texts.words.spans;
   const lastDays = (count: number) => ({
-    label: texts.words.days(count),
+    label: count === YEAR ? t.year : texts.words.days(count),
     from: new Date(Date.parse(today) - (count - 1) * DAY_MS).toISOString().slice(0, 10),
   });
   const spans = [

@@ -1,10 +1,10 @@
 /*
  * Single requests, for the user's page and the console: tabs by how they ended, rows below the title of their day, and the
  * whole of one request. A row says route and model, how it ended and what its code means, duration, tokens and cost, its id
- * and when it was; it leads to the whole.
+ * and when it was; it leads to the whole. The whole says first how it ended, and what can be done about a failure.
  */
 
-import { outcomeOf, type RequestOutcome, shownRequestId, type UsageEntry } from '../../usage/index.js';
+import { actionOfCode, outcomeOf, type RequestOutcome, shownRequestId, type UsageEntry } from '../../usage/index.js';
 import type { Locale } from '../language/index.js';
 import { badge, copyableId, copyButton, type Html, type HtmlValue, html, type Tone } from '../page.js';
 import { linkRow, linkTo } from './filters.js';
@@ -57,7 +57,8 @@ export function requestTable(
 ): Html {
   const { label, rows, empty } = view;
   const groupOf = ({ at }: UsageEntry) => locale.longDay(at);
-  return dataTable<UsageEntry>({ label, rows, empty, isStacked: true, groupOf, columns: requestColumns(view, locale) });
+  const columns = requestColumns(view, locale);
+  return dataTable<UsageEntry>({ label, rows, empty, isStacked: true, isDense: true, groupOf, columns });
 }
 
 function requestColumns(
@@ -89,6 +90,7 @@ function requestColumns(
       : [
           {
             head: t.cost(currency),
+            cardHead: currency,
             isNumber: true,
             cell: ({ cost }: UsageEntry) => (cost === null ? '–' : cost === 0 ? '0' : locale.cost(cost, 6, 4)),
           },
@@ -96,7 +98,7 @@ function requestColumns(
     {
       head: t.list.time,
       isNumber: true,
-      inCard: 'line',
+      inCard: 'time',
       cell: (row) =>
         html`${locale.clock(row.at)}<span class="detail small muted">${copyableId(shownRequestId(row), t.list.requestId, locale)}</span>`,
     },
@@ -135,31 +137,43 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
   const { from, to } = query;
   const meaning = meaningOf(row, locale);
   const id = `request-${index}`;
-  const facts: [string, HtmlValue][] = [
-    [t.list.time, locale.moment(row.at)],
-    [owner.head, owner.cell(row)],
-    [t.modelOrPlatform, model === '' ? '–' : html`<bdi>${model}</bdi>`],
+  const numbers: [string, string][] = [
     [t.list.duration, duration(latencyMs, locale)],
     ...(inputTokens === null && outputTokens === null
       ? []
       : ([
           [t.tokensIn, locale.count(inputTokens ?? 0)],
           [t.tokensOut, locale.count(outputTokens ?? 0)],
-        ] satisfies [string, HtmlValue][])),
+        ] satisfies [string, string][])),
     ...(currency === undefined
       ? []
-      : ([[t.cost(currency), cost === null ? t.list.noPrice : locale.cost(cost)]] satisfies [string, HtmlValue][])),
+      : ([[t.cost(currency), cost === null ? t.list.noPrice : locale.cost(cost)]] satisfies [string, string][])),
   ];
+  const facts: [string, HtmlValue][] = [
+    [t.list.time, locale.moment(row.at)],
+    [owner.head, owner.cell(row)],
+    ...(model === '' ? [] : ([[t.modelOrPlatform, html`<bdi>${model}</bdi>`]] satisfies [string, HtmlValue][])),
+  ];
+  const listed = (entries: readonly [string, HtmlValue][]) =>
+    entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`);
+  const isBad = outcomeOf(row) === 'failed' && errorCode !== 'cancelled';
   return html`<section class="card stack request-detail" aria-labelledby="${id}-title">
-<div class="row row-apart"><h2 id="${id}-title"><code>${route}</code></h2><span class="figures">${resultBadge(row, locale)} ${status}</span></div>
-${
-  meaning !== undefined &&
-  html`<p class="notice${outcomeOf(row) === 'failed' && errorCode !== 'cancelled' && html` notice-bad`}">${errorCode !== null && html`<code>${errorCode}</code> `}${meaning}${errorCode !== null && html` <a href="${linkTo(path, { from, to, code: errorCode })}">${t.list.sameCode}</a>`}</p>`
-}
-<dl class="key-facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+<div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2 id="${id}-title"><code>${route}</code></h2></div>
+${meaning !== undefined && html`<div class="notice stack-small${isBad && ' notice-bad'}"><p><strong>${meaning}</strong></p>${errorCode !== null && renderCode(errorCode, linkTo(path, { from, to, code: errorCode }), locale)}</div>`}
+<dl class="totals">${listed(numbers)}</dl>
+<dl class="key-facts">${listed(facts)}</dl>
 <div><span class="small muted">${t.list.requestId}</span><div class="row"><code class="whole-id" id="${id}">${shownRequestId(row)}</code>${copyButton(id, t.list.requestId, locale)}</div></div>
-${typeof input === 'string' && html`<div><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
+${typeof input === 'string' && html`<div class="stack-small"><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
 </section>`;
+}
+
+/** What can be done about a code, where it is explained, and the other requests with it. */
+function renderCode(code: string, others: string, { texts }: Locale): Html {
+  const { list: t } = texts.usage;
+  const action = texts.errors.actionOf(code);
+  const guide = actionOfCode(code) !== undefined && html`<a href="/docs/api/errors#${code}">${t.aboutCode}</a>`;
+  return html`${action !== undefined && html`<p>${action.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}</p>`}
+<p class="row small"><code>${code}</code> <a href="${others}">${t.sameCode}</a> ${guide}</p>`;
 }
 
 /** Its beginning: the whole is with the request. Its direction is its own. */

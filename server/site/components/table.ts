@@ -17,9 +17,12 @@ export interface Column<Row> {
   isActions?: boolean;
   /**
    * Where the cell is in the card of its row: `end` of the first line, a `line` of its own, or `plain` among the others,
-   * all without its name; `none`: it is left out. Default: among the others, with its name.
+   * all without its name; `time`: the end of the first line of a dense row, without its details; `none`: it is left out.
+   * Default: among the others, with its name.
    */
-  inCard?: 'end' | 'line' | 'plain' | 'none';
+  inCard?: 'end' | 'line' | 'plain' | 'time' | 'none';
+  /** Its name in the card. Default: that above its column. */
+  cardHead?: string;
   cell(row: Row): HtmlValue;
 }
 
@@ -31,15 +34,18 @@ export interface TableView<Row> {
   rows: readonly Row[];
   /** Whether rows are lists on a phone. Default: the table scrolls. */
   isStacked?: boolean;
+  /** Whether the card of a row is two lines: how it ended, its name and time; below, everything else. Default false. */
+  isDense?: boolean;
   /** Title above the first of the rows that follow each other and have the same. Default: there are none. */
   groupOf?(row: Row): string;
   /** What is shown without rows. */
   empty: { title: string; words: Html | string };
 }
 
-export function dataTable<Row>({ label, columns, rows, isStacked = false, groupOf, empty }: TableView<Row>): Html {
+export function dataTable<Row>(view: TableView<Row>): Html {
+  const { label, columns, rows, isStacked = false, isDense = false, groupOf, empty } = view;
   if (rows.length === 0) return emptyState(empty.title, empty.words);
-  const kind = isStacked && html` table-stacked`;
+  const kind = html`${isStacked && ' table-stacked'}${isDense && ' table-dense'}`;
   const written = rows.map((row) => columns.map(({ cell }) => valueIn(cell(row))));
   const shown = columns
     .map((column, index) => ({ column, index }))
@@ -76,10 +82,13 @@ function renderCell<Row>({ isNumber }: Column<Row>, value: HtmlValue): Html {
 }
 
 /** In a card the content of a cell is one part beside its name. */
-function renderInCard<Row>({ head, isNumber, isActions, inCard }: Column<Row>, value: HtmlValue): Html {
+function renderInCard<Row>(
+  { head, isNumber, isActions, inCard, cardHead = head }: Column<Row>,
+  value: HtmlValue,
+): Html {
   const place = value === undefined ? 'none' : inCard && `card-${inCard}`;
   const classes = [isNumber && 'number', isActions && 'row-actions', place].filter(Boolean).join(' ');
-  const name = inCard === undefined && !isActions && html` data-head="${head}"`;
+  const name = inCard === undefined && !isActions && html` data-head="${cardHead}"`;
   return html`<td role="cell"${name}${classes !== '' && html` class="${classes}"`}><div>${value}</div></td>`;
 }
 

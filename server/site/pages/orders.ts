@@ -35,7 +35,7 @@ export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, loc
       return html`<a class="button button-small" href="/pay/${order.code}">${t.pay}${title}</a>`;
     }
     const name = receiptName(order);
-    return name === null ? '' : html`<a class="figures" href="/pay/${order.code}/receipt">${name}</a>`;
+    return name === null ? '' : html`<a href="/pay/${order.code}/receipt">${t.receiptTitle(name)}</a>`;
   };
   return {
     title: t.title,
@@ -49,11 +49,11 @@ ${balancePart(prepaid, locale)}
       rows,
       columns: [
         { head: t.code, cell: ({ code }) => html`<a href="/pay/${code}"><code>${code}</code></a>` },
-        { head: t.date, cell: ({ createdAt }) => day(createdAt) },
-        { head: t.plan, cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
-        { head: t.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
+        { head: t.date, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
+        { head: t.plan, inCard: 'plain', cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
+        { head: t.amount, isNumber: true, inCard: 'plain', cell: ({ amount, currency }) => money(amount, currency) },
         { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
-        { head: t.receipt, inCard: 'line', cell: paymentOf },
+        { head: t.receipt, inCard: 'plain', cell: paymentOf },
       ],
       empty: { title: t.empty, words: html`${t.emptyWords} <a href="/plans">${t.seePlans}</a>` },
     })}

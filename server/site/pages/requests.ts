@@ -48,12 +48,13 @@ const INPUT_DAYS = [1, 3, 7, 14, 30];
 export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'viewer'> {
   const { deleted, retentionDays, inputDays } = view;
   const t = locale.texts.usage.list;
+  const lead = inputDays === null ? t.lead(retentionDays) : t.leadWithInputs(retentionDays);
   return {
-    title: t.title,
+    title: isOne(view) ? t.one : t.title,
     current: '/dashboard',
     styles: ['tables.css'],
     content: html`<div class="frame stack">
-<div class="page-head"><h1>${t.title}</h1><p>${inputDays === null ? t.lead(retentionDays) : t.leadWithInputs(retentionDays)}</p>${accountPages(PATH, locale)}</div>
+<div class="page-head"><h1>${isOne(view) ? t.one : t.title}</h1>${!isOne(view) && html`<p>${lead}</p>`}${accountPages(PATH, locale)}</div>
 ${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}
 ${renderList(view, locale)}
 ${!isOne(view) && renderInputs(view, locale)}
@@ -99,6 +100,7 @@ ${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
 function rowsOf({ filter, keys, currency, inputDays }: RequestsView, { texts: { usage: t } }: Locale) {
   const owner: Column<UsageEntry> = {
     head: t.key,
+    inCard: 'plain',
     cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
   };
   return { path: PATH, query: queryOf(filter), currency, owner, hasInputs: inputDays !== null };
@@ -136,14 +138,11 @@ function renderFilters({ filter, keys, models, routes, today }: RequestsView, lo
   );
 }
 
-/** Off by default: what would be stored, for how long, and that turning it off deletes it. */
+/** Off by default: what would be stored, for how long, and that turning it off deletes it. Once it is on, it is folded. */
 function renderInputs({ inputDays, inputsChanged }: RequestsView, { texts: { usage } }: Locale): Html {
   const t = usage.inputs;
-  const state = inputDays === null ? t.isOff : t.isOn(inputDays);
-  return html`<section class="card stack" id="inputs" aria-labelledby="inputs-title">
-<div class="row row-apart"><h2 id="inputs-title">${t.title}</h2>${badge(state, inputDays === null ? 'plain' : 'good')}</div>
-${inputsChanged && html`<p class="notice notice-good" role="status">${inputDays === null ? t.turnedOff : t.turnedOn(inputDays)}</p>`}
-<p class="small muted">${t.words}</p>
+  const title = html`<h2 id="inputs-title">${t.title}</h2>`;
+  const form = html`<p class="small muted">${t.words}</p>
 <div class="row input-choice"><form class="row" method="post" action="/requests/inputs">
 <div class="field"><label for="input-days">${t.days}</label>
 <select class="input" id="input-days" name="days">${INPUT_DAYS.map(
@@ -154,7 +153,14 @@ ${inputsChanged && html`<p class="notice notice-good" role="status">${inputDays 
 ${
   inputDays !== null &&
   html`<form method="post" action="/requests/inputs"><input type="hidden" name="days" value=""><button class="button button-quiet">${t.turnOff}</button></form>`
-}</div>
+}</div>`;
+  if (inputDays !== null && !inputsChanged) {
+    return html`<section class="card" id="inputs" aria-labelledby="inputs-title"><details class="card-fold"><summary>${title}${badge(t.isOn(inputDays), 'good')}</summary><div class="stack">${form}</div></details></section>`;
+  }
+  return html`<section class="card stack" id="inputs" aria-labelledby="inputs-title">
+<div class="row row-apart">${title}${inputDays === null ? badge(t.isOff) : badge(t.isOn(inputDays), 'good')}</div>
+${inputsChanged && html`<p class="notice notice-good" role="status">${inputDays === null ? t.turnedOff : t.turnedOn(inputDays)}</p>`}
+${form}
 </section>`;
 }
 

@@ -204,13 +204,14 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
 
 function renderCharts(view: UsageView, locale: Locale): Html {
   const spans = spansOf(view.days, locale);
-  const charts = measuresOf(view, locale).map((measure) => renderMeasure(measure, spans, locale));
+  const now = view.range.to === view.today ? locale.texts.words.spans.today : undefined;
+  const charts = measuresOf(view, locale).map((measure) => renderMeasure(measure, { spans, now }, locale));
   return html`<div class="charts">${charts}</div>`;
 }
 
 function renderMeasure(
   { title, amountOf, badOf, describe, short }: Measure,
-  spans: readonly Span[],
+  { spans, now }: { spans: readonly Span[]; now: string | undefined },
   { texts: { usage: t } }: Locale,
 ): Html {
   const sum = (counts: readonly UsageCounts[], of: (counts: UsageCounts) => number) =>
@@ -222,7 +223,7 @@ function renderMeasure(
   }));
   const highest = bars.reduce((one, other) => (heightOf(other) > heightOf(one) ? other : one));
   const words = heightOf(highest) === 0 ? t.chartNone(title) : t.chartMost(title, describe(highest), highest.label);
-  return html`<section class="card stack-small"><h2>${title}</h2>${barChart({ bars, words, describe, short })}</section>`;
+  return html`<section class="card stack-small"><h2>${title}</h2>${barChart({ bars, now, words, describe, short })}</section>`;
 }
 
 function heightOf({ value, bad = 0 }: ChartBar): number {

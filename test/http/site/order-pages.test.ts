@@ -51,7 +51,7 @@ describe('orders and receipts', () => {
     expect(text).not.to.contain('<script>alert');
     expect((await read(`/pay/${code}`)).page(`a[href="/pay/${code}/receipt"]`)).to.have.length(1);
     const { page: list } = await read('/orders');
-    expect(list(`a[href="/pay/${code}/receipt"]`).text()).to.equal(number);
+    expect(list(`a[href="/pay/${code}/receipt"]`).text()).to.equal(`Receipt ${number}`);
   });
 
   it('keep the receipt of a refunded order, with a note', async () => {

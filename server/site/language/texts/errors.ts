@@ -5,7 +5,7 @@
  */
 
 import type { ErrorCode } from '../../../../core/runtime/index.js';
-import { wordsOfCode } from '../../../usage/index.js';
+import { actionOfCode, wordsOfCode } from '../../../usage/index.js';
 
 /** Codes of the usage log where no answer was sent. */
 type LogCode = 'client_disconnected' | 'process_ended' | 'failed';
@@ -135,9 +135,13 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
 
 const isKnown = (code: string): code is keyof typeof VIETNAMESE => Object.hasOwn(VIETNAMESE, code);
 
-const en = { meaningOf: wordsOfCode };
+const en = { meaningOf: wordsOfCode, actionOf: actionOfCode };
 
-const vi: typeof en = { meaningOf: (code) => (isKnown(code) ? VIETNAMESE[code] : 'Yêu cầu thất bại.') };
+const vi: typeof en = {
+  meaningOf: (code) => (isKnown(code) ? VIETNAMESE[code] : 'Yêu cầu thất bại.'),
+  // The reference of errors has it, in English.
+  actionOf: () => undefined,
+};
 
 export const errors = { en, vi };
 

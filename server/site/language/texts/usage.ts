@@ -65,6 +65,7 @@ const en = {
   },
   list: {
     title: 'Requests',
+    one: 'Request',
     lead: (days: number) =>
       `Every request of your keys, without prompts, links and answers. They are kept for ${counted(days, 'day')}.`,
     leadWithInputs: (days: number) =>
@@ -82,6 +83,7 @@ const en = {
     time: 'Time',
     allRequests: 'All requests',
     sameCode: 'All with this code',
+    aboutCode: 'About this code',
     noPrice: 'no price set',
     first: (days: number) => `No requests in the last ${counted(days, 'day')}`,
     firstWords: (days: number) =>
@@ -163,6 +165,7 @@ const vi: typeof en = {
   },
   list: {
     title: 'Yêu cầu',
+    one: 'Chi tiết yêu cầu',
     lead: (days) =>
       `Mọi yêu cầu của các khóa, không kèm câu lệnh, liên kết và câu trả lời. Được lưu ${count(days)} ngày.`,
     leadWithInputs: (days) =>
@@ -180,6 +183,7 @@ const vi: typeof en = {
     time: 'Thời gian',
     allRequests: 'Mọi yêu cầu',
     sameCode: 'Mọi yêu cầu có mã này',
+    aboutCode: 'Giải thích và cách xử lý',
     noPrice: 'chưa có giá',
     first: (days) => `Không có yêu cầu trong ${count(days)} ngày qua`,
     firstWords: (days) =>

@@ -67,6 +67,7 @@ const en = {
     days: 'Days',
     today: 'Today',
     month: 'This month',
+    year: '1 year',
     from: 'From',
     to: 'To',
     /** The name of a field may end in brackets. */
@@ -126,6 +127,7 @@ const vi: typeof en = {
     days: 'Ngày',
     today: 'Hôm nay',
     month: 'Tháng này',
+    year: '1 năm',
     from: 'Từ',
     to: 'Đến',
     inForm: (day) => inBrackets(day, 'năm-tháng-ngày'),
