@@ -71,6 +71,7 @@ const PAGE_STYLES = [
   'images',
   'keys',
   'payment',
+  'plan-cards',
   'playground',
   'public',
   'setup',

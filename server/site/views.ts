@@ -8,7 +8,7 @@ import type { JobState } from '../../core/contracts/index.js';
 import type { Jobs } from '../../core/jobs/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { type BudgetState, MICROS } from '../budgets/index.js';
-import { dayOf } from '../format/index.js';
+import { dayOf, minorDigits } from '../format/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders, type PaymentService } from '../payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, isOffered, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
@@ -190,19 +190,26 @@ function eachDay({ from, to }: DayRange, totals: readonly UsageTotal[]): UsageDa
   return [...days.values()];
 }
 
+export interface PlanPoint {
+  words: string;
+  isMissing: boolean;
+}
+
 /** A plan as pages display it. */
 export interface PlanView {
   id: string;
   name: string;
-  /** Its features, one line each. */
-  points: readonly string[];
-  /** What it does not include and others do. */
-  missing: readonly string[];
+  /** What it includes, and what only others do: in the same order in every plan, one line each. */
+  points: readonly PlanPoint[];
   note: string | null;
   /** `€12.00`; null if prices are not public. */
   price: string | null;
   /** What the price is for: `for 30 days`, or `once`. Default: nothing is paid. */
   period?: string;
+  /** `€0.63 for a million tokens`. Default: there is no public price, or no amount of tokens. */
+  rate?: string;
+  /** Whether a token costs less than in every other plan with a rate. Default false. */
+  isCheapest?: boolean;
   isFree: boolean;
   /** False: contact the support. */
   canBeOrdered: boolean;
@@ -216,10 +223,32 @@ export interface PlanView {
  */
 export function planViews(catalogue: Catalogue, locale: Locale, currentId?: string): readonly PlanView[] {
   const isFree = currentId === undefined || currentId === catalogue.freeTier.id;
+  const cheapest = cheapestOf(catalogue);
   return [
     ...(isFree ? [freeView({ catalogue, locale })] : []),
-    ...catalogue.plans.map((plan) => planView(plan, { catalogue, locale })),
+    ...catalogue.plans.map((plan) => ({
+      ...planView(plan, { catalogue, locale }),
+      isCheapest: plan.id === cheapest,
+    })),
   ];
+}
+
+/** Minor units for a million tokens. Undefined without a public price, or an amount of tokens. */
+function rateOf({ id, tokenLimit }: Plan, { prices, publicPriceTablesVisible }: Catalogue) {
+  const price = publicPriceTablesVisible ? prices.find(({ planId }) => planId === id) : undefined;
+  if (!price || tokenLimit === null) return undefined;
+  return { rate: (price.amount * 1_000_000) / tokenLimit, currency: price.currency };
+}
+
+/** The plan with the lowest rate; undefined unless there are several to compare, all in one currency. */
+function cheapestOf(catalogue: Catalogue): string | undefined {
+  const rates = catalogue.plans.flatMap((plan) => {
+    const found = rateOf(plan, catalogue);
+    return found ? [{ id: plan.id, ...found }] : [];
+  });
+  const [first, second] = rates.toSorted((one, other) => one.rate - other.rate);
+  if (!first || !second || first.rate === second.rate) return undefined;
+  return rates.every(({ currency }) => currency === first.currency) ? first.id : undefined;
 }
 
 /** The id, if the plan no longer exists. Plans that the operator has not named have a name in each language. */
@@ -273,28 +302,31 @@ function freeView(words: PlanWords): PlanView {
   const { catalogue, locale } = words;
   const { id, requestLimit, rpm, modelAccess } = catalogue.freeTier;
   const { plans: t, words: w } = locale.texts;
-  const { included, missing } = groupsOf(id, words);
   const points = [
-    w.modelRequests(requestLimit),
-    t.points.models(modelAccess.join(', ')),
-    ...included,
-    w.aMinute(w.requests(rpm)),
-    t.points.firstKey,
+    included(w.modelRequests(requestLimit)),
+    included(t.points.models(modelAccess.join(', '))),
+    ...groupsOf(id, words),
+    included(w.aMinute(w.requests(rpm))),
+    included(t.points.firstKey),
   ];
   const name = planName(words, id);
-  return { id, name, points, missing, note: null, price: t.noCharge, isFree: true, canBeOrdered: false };
+  return { id, name, points, note: null, price: t.noCharge, isFree: true, canBeOrdered: false };
+}
+
+function included(words: string): PlanPoint {
+  return { words, isMissing: false };
 }
 
 /** Groups of routes besides text that a plan includes, and those that only other plans do. */
-function groupsOf(planId: string, { catalogue, locale }: PlanWords): { included: string[]; missing: string[] } {
+function groupsOf(planId: string, { catalogue, locale }: PlanWords): PlanPoint[] {
   const { allText: text, audio, images, links: extract } = locale.texts.plans.points;
   const words = { text, audio, images, extract };
   const own = planGrants(planId, catalogue);
-  const namesOf = (grants: readonly Grant[]) => grants.map((grant) => words[grant]);
-  return {
-    included: namesOf(GRANTS.filter((grant) => grant !== 'text' && own.includes(grant))),
-    missing: namesOf(GRANTS.filter((grant) => !own.includes(grant) && isOffered(grant, catalogue))),
-  };
+  return GRANTS.flatMap((grant) => {
+    const isMissing = !own.includes(grant);
+    if (isMissing ? !isOffered(grant, catalogue) : grant === 'text') return [];
+    return { words: words[grant], isMissing };
+  });
 }
 
 function planView(plan: Plan, words: PlanWords): PlanView {
@@ -303,21 +335,28 @@ function planView(plan: Plan, words: PlanWords): PlanView {
   const { id, name, note, tokenLimit, dailyTokenLimit, requestLimit, imageDailyLimit, durationDays } = plan;
   const { plans, words: w } = locale.texts;
   const t = plans.points;
-  const { included, missing } = groupsOf(id, words);
-  const points = [
+  const amounts = [
     tokenLimit !== null && w.tokens(tokenLimit),
     dailyTokenLimit !== null && w.aDay(w.tokens(dailyTokenLimit)),
     requestLimit !== null && w.modelRequests(requestLimit),
     imageDailyLimit !== null && w.aDay(w.images(imageDailyLimit)),
     !plan.imageOnly && (plan.allModels ? t.allText : t.freeText),
-    ...included,
-    w.aMinute(w.requests(plan.includedRpm)),
-    durationDays === 0 ? t.doesNotExpire : t.validFor(durationDays),
   ].filter((point) => point !== false);
+  const points = [
+    ...amounts.map(included),
+    ...groupsOf(id, words),
+    included(w.aMinute(w.requests(plan.includedRpm))),
+    included(durationDays === 0 ? t.doesNotExpire : t.validFor(durationDays)),
+  ];
   const found = prices.find(({ planId }) => planId === id);
   const price = found && publicPriceTablesVisible ? locale.money(found.amount, found.currency) : null;
   const period = durationDays === 0 ? plans.once : plans.perDays(durationDays);
-  return { id, name, points, missing, note, price, period, isFree: false, canBeOrdered: found !== undefined };
+  const known = rateOf(plan, catalogue);
+  const micros = known && (known.rate * MICROS) / 10 ** minorDigits(known.currency);
+  return {
+    ...{ id, name, points, note, price, period, isFree: false, canBeOrdered: found !== undefined },
+    ...(known && micros !== undefined && { rate: plans.rate(locale.smallMoney(micros, known.currency, 2)) }),
+  };
 }
 
 const JOB_TONES: Readonly<Record<JobState, Tone>> = {

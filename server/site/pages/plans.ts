@@ -41,6 +41,7 @@ export function plansPage(
     description: t.description,
     current: '/plans',
     scripts: ['api-forms.js'],
+    styles: ['plan-cards.css'],
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 ${chosen && renderChosen(chosen, isSignedIn, locale)}
@@ -99,6 +100,7 @@ ${
   html`<div><dt>${t.transfer}</dt><dd>${t.transferWords}</dd></div>
 <div><dt>${t.matched}</dt><dd>${t.matchedWords}</dd></div>`
 }
+<div><dt>${t.change}</dt><dd>${t.changeWords}</dd></div>
 <div id="support"><dt>${isSold ? t.otherWays : t.support}</dt><dd>${supportWords(support, locale)}</dd></div>
 </dl>
 </section>`;
@@ -114,16 +116,26 @@ export function renderPlanCards(
   locale: Locale,
 ): Html {
   const t = locale.texts.plans;
+  const marked = plans.some(({ id }) => id === chosenId)
+    ? chosenId
+    : (plans.find(({ id }) => id === currentPlanId) ?? plans.find(({ isCheapest }) => isCheapest))?.id;
+  const mark = ({ id, isCheapest }: PlanView) => {
+    const words = id === currentPlanId ? t.yours : id === chosenId ? t.isChosen : isCheapest && t.cheapest;
+    return words && html` <span class="badge badge-good">${words}</span>`;
+  };
+  const hasCheapest = plans.some(({ isCheapest }) => isCheapest);
   return html`<ul class="plans">${plans.map(
-    (plan) => html`<li class="card plan${(plan.id === currentPlanId || plan.id === chosenId) && html` plan-current`}">
-<h3>${plan.name}${plan.id === currentPlanId && html` <span class="badge badge-good">${t.yours}</span>`}${plan.id === chosenId && html` <span class="badge badge-good">${t.isChosen}</span>`}</h3>
-<p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}</p>
-<ul class="plan-points">${plan.points.map((point) => html`<li>${point}</li>`)}${plan.missing.map(
-      (point) => html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${point}</li>`,
+    (plan) => html`<li class="card plan${plan.id === marked && html` plan-current`}">
+<h3>${plan.name}${mark(plan)}</h3>
+<p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}${hasCheapest && html`<span class="plan-rate">${plan.rate}</span>`}</p>
+<ul class="plan-points">${plan.points.map(({ words, isMissing }) =>
+      isMissing
+        ? html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${words}</li>`
+        : html`<li>${words}</li>`,
     )}</ul>
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
 ${plan.outcome && addsToPoints(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
-${plan.id !== chosenId && renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId }, locale)}
+${plan.id !== chosenId && renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet: hasCheapest ? !plan.isCheapest : plan.id === currentPlanId || !isSignedIn }, locale)}
 </li>`,
   )}</ul>`;
 }
@@ -137,11 +149,13 @@ interface Choosing {
   isSignedIn: boolean;
   /** Whether the account has it. */
   isCurrent: boolean;
+  /** Whether the button stands back. */
+  isQuiet: boolean;
 }
 
 function renderAction(
   { id, name, isFree, canBeOrdered }: PlanView,
-  { isSignedIn, isCurrent }: Choosing,
+  { isSignedIn, isCurrent, isQuiet }: Choosing,
   locale: Locale,
 ): Html {
   const t = locale.texts.plans;
@@ -149,8 +163,9 @@ function renderAction(
   if (isFree)
     return html`<a class="button button-quiet" href="${isSignedIn ? '/dashboard' : '/login'}">${t.start}${title}</a>`;
   if (!canBeOrdered) return html`<a class="button button-quiet" href="/plans#support">${t.askSupport}${title}</a>`;
-  if (!isSignedIn) return html`<a class="button button-quiet" href="${pathOf(id)}">${t.choose}${title}</a>`;
-  return orderForm(id, id, html`${isCurrent ? t.buyMore : t.choose}${title}`, locale, isCurrent);
+  if (!isSignedIn)
+    return html`<a class="button${isQuiet && html` button-quiet`}" href="${pathOf(id)}">${t.choose}${title}</a>`;
+  return orderForm(id, id, html`${isCurrent ? t.buyMore : t.choose}${title}`, locale, isQuiet);
 }
 
 export interface PaymentView {

@@ -12,7 +12,7 @@ const { count } = FORMATS.vi;
 const en = {
   title: 'Plans',
   description: 'What the plans hold, and how they are paid.',
-  lead: 'Input and output tokens count together. What you buy starts at once for all your keys. The plan you have is extended; what is left of another plan with an end becomes days of the new one, by price per day.',
+  lead: 'What you buy starts at once for all your keys. Input and output tokens count together.',
   content: 'What the plans hold',
   howPaying: 'How paying works',
   howToGet: 'How to get a plan',
@@ -20,7 +20,10 @@ const en = {
   transferWords: 'You get a QR code for your banking app, with amount, account and reference filled in.',
   matched: 'Matched by its code',
   matchedWords: 'Each order has its own code. Once the transfer is booked, your plan starts automatically.',
-  otherWays: 'Other ways to pay, other terms',
+  change: 'If you have a plan',
+  changeWords:
+    'It is extended. What is left of another plan with an end becomes days of the new one, by price per day.',
+  otherWays: 'Other ways to pay',
   support: 'Support',
   /** Where the operator has set no text. */
   supportWords: 'Ask the operator of this service for terms and prices.',
@@ -31,6 +34,8 @@ const en = {
   notIncluded: 'Not included:',
   yours: 'Your plan',
   isChosen: 'Chosen',
+  cheapest: 'Lowest price per token',
+  rate: (price: string) => `${price} for a million tokens`,
   onRequest: 'On request',
   noCharge: 'No charge',
   /** Beside a price: what is paid for. */
@@ -70,7 +75,7 @@ const en = {
 const vi: typeof en = {
   title: 'Gói',
   description: 'Các gói gồm những gì và thanh toán thế nào.',
-  lead: 'Token đầu vào và đầu ra được tính chung. Gói mua có hiệu lực ngay cho mọi khóa của bạn. Gói đang dùng được gia hạn; phần còn lại của gói khác có thời hạn được đổi thành ngày của gói mới, theo giá mỗi ngày.',
+  lead: 'Gói mua có hiệu lực ngay cho mọi khóa của bạn. Token đầu vào và đầu ra được tính chung.',
   content: 'Các gói gồm những gì',
   howPaying: 'Cách thanh toán',
   howToGet: 'Cách nhận gói',
@@ -78,7 +83,10 @@ const vi: typeof en = {
   transferWords: 'Bạn nhận mã QR cho ứng dụng ngân hàng, đã điền sẵn số tiền, tài khoản và nội dung.',
   matched: 'Khớp theo mã đơn',
   matchedWords: 'Mỗi đơn hàng có mã riêng. Khi tiền về tài khoản, gói của bạn tự động có hiệu lực.',
-  otherWays: 'Cách thanh toán khác, điều khoản khác',
+  change: 'Nếu bạn đang có gói',
+  changeWords:
+    'Gói đó được gia hạn. Phần còn lại của gói khác có thời hạn được đổi thành ngày của gói mới, theo giá mỗi ngày.',
+  otherWays: 'Cách thanh toán khác',
   support: 'Hỗ trợ',
   supportWords: 'Hãy hỏi người vận hành dịch vụ về điều khoản và giá.',
   chosen: (plan) => `Gói đã chọn: ${plan}`,
@@ -88,6 +96,8 @@ const vi: typeof en = {
   notIncluded: 'Không gồm:',
   yours: 'Đang dùng',
   isChosen: 'Đã chọn',
+  cheapest: 'Giá token thấp nhất',
+  rate: (price) => `${price} cho một triệu token`,
   onRequest: 'Liên hệ',
   noCharge: 'Không mất phí',
   once: 'một lần',
