@@ -2,12 +2,12 @@
  * Forms of the limits of a key. What was not touched is not sent, so that a form changes nothing else. Everything ticked
  * and empty fields are sent as null, which means as the plan; a day is sent as its end by UTC; each line of a budget
  * becomes an amount such as `1000 requests/day`. Buttons tick all boxes of a list, or
- * none, and fill in a common budget.
+ * none, and fill in a common budget. A sentence beside the button says what the key may use then.
  */
 
 import { startApiForm } from './api-forms.js';
 import { FieldProblem } from './elements.js';
-import { textsOf } from './texts.js';
+import { fill, textsOf } from './texts.js';
 
 const t = textsOf('keys');
 
@@ -81,4 +81,38 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-preset]
   });
 }
 
-for (const form of document.querySelectorAll<HTMLFormElement>('form[data-limits]')) startApiForm(form, bodyOf);
+/** What a key with the values of the form may use, in a sentence. */
+function summaryOf(form: HTMLFormElement): string {
+  const boxes = (name: string) => [...form.querySelectorAll<HTMLInputElement>(`input[name="${name}"]`)];
+  const [grants, models] = [boxes('grants'), boxes('models')];
+  const isChecked = ({ checked }: HTMLInputElement) => checked;
+  const label = (box: HTMLInputElement) => box.closest('label')?.textContent?.trim() ?? '';
+  const [rpm, day] = [inputOf(form, 'rpm')?.value ?? '', inputOf(form, 'expiresAt')?.value ?? ''];
+  const budgets = [...form.querySelectorAll<HTMLElement>('[data-budget]')].flatMap((line) => {
+    const [amount, ...units] = [...line.querySelectorAll<HTMLInputElement | HTMLSelectElement>('.input')].map(
+      (field) =>
+        field instanceof HTMLSelectElement ? (field.selectedOptions[0]?.textContent ?? '') : field.value.trim(),
+    );
+    return amount === '' || amount === undefined ? [] : fill(t.upTo, { budget: [amount, ...units].join(' ') });
+  });
+  const { length } = models.filter(isChecked);
+  const limits = [
+    grants.every(isChecked) ? t.everything : grants.filter(isChecked).map(label).join(', '),
+    length < models.length && fill(t.someModels, { count: String(length), all: String(models.length) }),
+    rpm !== '' && fill(t.aMinute, { count: rpm }),
+    day !== '' && fill(t.until, { day }),
+    ...budgets,
+  ];
+  return fill(t.mayUse, { limits: limits.filter(Boolean).join(', ') });
+}
+
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-limits]')) {
+  startApiForm(form, bodyOf);
+  const summary = form.querySelector('[data-summary]');
+  const update = () => {
+    if (summary) summary.textContent = summaryOf(form);
+  };
+  // Buttons that fill in fields are clicked; what they do is done by then.
+  for (const event of ['input', 'click']) form.addEventListener(event, update);
+  update();
+}

@@ -38,12 +38,13 @@ export function limitFields(choices: LimitChoices, locale: Locale, key?: Limited
   const own = key?.own;
   const t = texts.keys.form;
   const id = key?.id ?? 'new';
+  const hasModels = models.length > 1;
   const lastDay = planEnd === null ? undefined : lastWholeDay(planEnd);
   const ends = own?.expiresAt === undefined ? '' : earlierOf(lastWholeDay(own.expiresAt + 1), lastDay);
   return html`<div class="stack key-limits">
-${checks({ name: 'grants', legend: t.grants, choices: grants.map((grant) => ({ value: grant, label: texts.keys.grants[grant] })), chosen: own?.grants, hint: t.allHint })}
-${models.length > 1 && checks({ name: 'models', legend: t.models, choices: models.map((model) => ({ value: model, label: model })), chosen: own?.models, hint: t.allHint, ticks: t })}
-<div class="options">
+${checks({ name: 'grants', legend: t.grants, choices: grants.map((grant) => ({ value: grant, label: texts.keys.grants[grant] })), chosen: own?.grants, hint: hasModels ? undefined : t.allHint })}
+${hasModels && checks({ name: 'models', legend: t.models, choices: models.map((model) => ({ value: model, label: model })), chosen: own?.models, hint: t.allHint, ticks: t })}
+<div class="options key-section">
 <div class="field"><label for="rpm-${id}">${t.rpm}</label>
 <input class="input" id="rpm-${id}" name="rpm" type="number" inputmode="numeric" min="1" step="1"${rpm !== null && html` max="${rpm}" placeholder="${count(rpm)}"`} value="${own?.rpm === undefined ? '' : Math.min(own.rpm, rpm ?? own.rpm)}" aria-describedby="rpm-hint-${id}">
 <span class="hint" id="rpm-hint-${id}">${rpm === null ? t.rpmUnlimited : t.rpmHint(count(rpm))}</span></div>
@@ -67,7 +68,8 @@ interface ChecksView {
   choices: readonly { value: string; label: string }[];
   /** Default: all. */
   chosen: readonly string[] | undefined;
-  hint: string;
+  /** Default: none. */
+  hint: string | undefined;
   /** Many are folded below `some`, with buttons that tick all or none. Default: they are shown at once. */
   ticks?: { all: string; none: string; some: string };
 }
@@ -83,7 +85,7 @@ function checks({ name, legend, choices, chosen, hint, ticks }: ChecksView): Htm
   )}</div>`;
   return html`<fieldset class="field"><legend>${isLong ? `${legend} (${choices.length})` : legend}</legend>
 ${isLong && ticks ? html`<details${chosen && html` open`}><summary>${ticks.some}</summary><div class="row needs-script">${tickButton('all', ticks.all)}${tickButton('none', ticks.none)}</div>${boxes}</details>` : boxes}
-<span class="hint">${hint}</span></fieldset>`;
+${hint !== undefined && html`<span class="hint">${hint}</span>`}</fieldset>`;
 }
 
 function tickButton(which: 'all' | 'none', label: string): Html {
@@ -112,7 +114,7 @@ function budgetLines(choices: LimitChoices, locale: Locale, { id, budgets }: Bud
 const PRESETS = [1, 2, 5, 10] as const;
 
 /** Buttons that fill the first line that is empty, or else the first one. */
-function budgetPresets({ currency }: LimitChoices, { texts, count, money }: Locale): Html {
+function budgetPresets({ currency }: LimitChoices, { texts, count, smallMoney }: Locale): Html {
   const { presets, units } = texts.keys.form;
   const digits = currency === undefined ? 0 : minorDigits(currency);
   // In a currency without small coins the amounts are larger.
@@ -120,7 +122,7 @@ function budgetPresets({ currency }: LimitChoices, { texts, count, money }: Loca
   return html`<div class="row needs-script" role="group" aria-label="${presets}">${PRESETS.map((times) => {
     const amount = least * times;
     const label =
-      currency === undefined ? `${count(amount)} ${units.requests}` : money(amount * 10 ** digits, currency);
+      currency === undefined ? `${count(amount)} ${units.requests}` : smallMoney(amount * MICROS, currency, 0);
     return html`<button type="button" class="preset" data-preset="${amount}" data-unit="${currency ?? 'requests'}">${label}</button>`;
   })}</div>`;
 }

@@ -47,20 +47,19 @@ export function renderKeyCreation({ texts: { keys: t } }: Locale, limits?: Html)
   const name = html`<div class="field"><label for="key-name">${t.name}</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_KEY_NAME}" placeholder="${t.purpose}" autocomplete="off"></div>`;
   return html`<form class="stack needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new"${isLimited}>
-${limits ? html`${name}<details><summary>${t.more}</summary>${limits}</details><div>${create}</div>` : html`<div class="form-row">${name}${create}</div>`}
+${limits ? html`${name}<details><summary>${t.more}</summary>${limits}</details><div class="row">${create}<p class="small muted key-summary" data-summary aria-live="polite"></p></div>` : html`<div class="form-row">${name}${create}</div>`}
 <p class="problem" role="alert" id="problem-new"></p>
 </form>
 <p class="needs-no-script small muted">${t.needsScripts}</p>`;
 }
 
-/** Name, state, id and dates of a key. */
-export function renderKeyHead({ id, name, state, createdAt, lastUsedAt, expiresAt }: KeyView, locale: Locale): Html {
+/** Name, state and id of a key, its last use and its end. */
+export function renderKeyHead({ id, name, state, lastUsedAt, expiresAt }: KeyView, locale: Locale): Html {
   const { texts, day } = locale;
   const t = texts.keys;
   const end = keyEnd({ state, expiresAt }, locale);
   return html`<div><span class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</span>
-<span class="small"><code>${maskedKey(id)}</code></span>
-<span class="small muted">${t.created(day(createdAt))} · ${lastUsedAt === null ? t.unused : t.lastUsed(day(lastUsedAt))}${end && html` · ${end}`}</span></div>`;
+<span class="small muted"><code>${maskedKey(id)}</code> · ${lastUsedAt === null ? t.unused : t.lastUsed(day(lastUsedAt))}${end && html` · ${end}`}</span></div>`;
 }
 
 /** A name within a sentence, with its own text direction. */

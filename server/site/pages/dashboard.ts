@@ -104,8 +104,8 @@ ${view.balance && renderBalance(view.balance, locale)}
 ${renderRateLimits(view.rateLimits, locale)}
 ${renderOrders(view.orders, locale)}
 ${view.agents && view.agents.length > 0 && renderConnections(view.agents, locale)}
-${renderSessions(view, locale)}
-${renderPersonalData(locale)}
+<div class="card stack">${renderSessions(view, locale)}
+${renderPersonalData(locale)}</div>
 </div>
 </div>
 </div>`,
@@ -177,9 +177,9 @@ ${rateLimits.families.map(
     remaining,
     limit,
     resetMs,
-  }) => html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
-<span class="figures">${t.free(count(remaining), count(limit))}</span></div>${bar(limit === 0 ? 0 : remaining / limit)}
-${resetMs > 0 && html`<span class="small muted">${t.oneMore(Math.ceil(resetMs / 1_000))}</span>`}</div>`,
+  }) => html`<div class="limit-row small"><span class="muted">${label}</span>${bar(limit === 0 ? 0 : remaining / limit)}
+<span class="figures">${t.free(count(remaining), count(limit))}</span>
+${remaining === 0 && resetMs > 0 && html`<span class="small muted">${t.oneMore(Math.ceil(resetMs / 1_000))}</span>`}</div>`,
 )}
 <p class="small muted">${t.ofKey(html`<bdi>${rateLimits.keyName}</bdi>`)}</p></section>`;
 }
@@ -191,9 +191,9 @@ function renderJobs(jobs: readonly JobRecord[], locale: Locale): Html {
 ${
   jobs.length === 0
     ? emptyState(t.none, t.noneWords)
-    : html`<ul class="rows">${jobs.map(
+    : html`<ul class="rows rows-tight">${jobs.map(
         (job) => html`<li><div><span>${texts.words.jobs[job.kind]}</span>
-<span class="small muted"><code>${job.id}</code></span></div>
+<span class="small muted"><code class="clip" title="${job.id}">${job.id}</code></span></div>
 <div class="rows-end">${jobBadge(job.state, locale)}<span class="small muted">${minute(job.createdAt)}${took(job, locale)}</span></div></li>`,
       )}</ul>`
 }</section>`;
@@ -214,7 +214,7 @@ ${older.length > 0 && html`<details><summary>${t.older(older.length)}</summary>$
 
 function renderOrderRows(orders: readonly OrderView[], locale: Locale): Html {
   const { money, day } = locale;
-  return html`<ul class="rows">${orders.map(
+  return html`<ul class="rows rows-tight">${orders.map(
     ({ code, planName, amount, currency, state, createdAt }) => html`<li><div><a href="/pay/${code}">${planName}</a>
 <span class="small muted"><code>${code}</code></span></div>
 <div class="rows-end">${orderBadge(state, locale)}<span class="small muted figures">${money(amount, currency)}, ${day(createdAt)}</span></div></li>`,
@@ -223,7 +223,7 @@ function renderOrderRows(orders: readonly OrderView[], locale: Locale): Html {
 
 function renderSessions({ hasPasskeys }: DashboardView, { texts }: Locale): Html {
   const t = texts.dashboard.sessions;
-  return html`<section class="card stack" aria-labelledby="sessions"><h2 id="sessions">${t.title}</h2>
+  return html`<section class="stack" aria-labelledby="sessions"><h2 id="sessions">${t.title}</h2>
 <p class="small muted">${t.words}</p>
 <div class="row"><form method="post" action="/signout/everywhere"><button class="button button-quiet">${t.end}</button></form>
 ${hasPasskeys && html`<a class="button button-quiet" href="/passkeys">${texts.passkeys.title}</a>`}</div></section>`;
@@ -231,7 +231,7 @@ ${hasPasskeys && html`<a class="button button-quiet" href="/passkeys">${texts.pa
 
 function renderPersonalData({ texts }: Locale): Html {
   const t = texts.dashboard.data;
-  return html`<section class="card stack" aria-labelledby="data"><h2 id="data">${t.title}</h2>
+  return html`<section class="stack card-part" aria-labelledby="data"><h2 id="data">${t.title}</h2>
 <p class="small muted">${t.words}</p>
 <a class="button button-quiet" href="/api/user/export" download>${t.export}</a>
 <details><summary>${t.delete}</summary><div class="stack">
@@ -319,6 +319,7 @@ ${
 }</dl>
 ${barChart({
   bars: days.map((one) => ({ label: shortDay(Date.parse(one.day)), value: one.requests, bad: one.failed })),
+  now: texts.words.spans.today,
   words: t.chart(total, days.length, max),
   describe: ({ value, bad = 0 }) => w.bar(value, bad),
   short: shortCount,

@@ -71,7 +71,7 @@ ${renderChanged(view.changed, locale)}
 ${renderNewKey(PATH, locale)}
 ${renderKeyCreation(locale, limitFields(view.choices, locale))}
 </section>
-<h2 class="visually-hidden">${t.yours}</h2>
+<div class="row row-apart key-heading"><h2>${t.yours}</h2>${valid.length > 0 && html`<p class="small muted">${t.facts.range(view.range.days)}</p>`}</div>
 ${valid.length === 0 && dead.length === 0 && emptyState(t.none, t.noneWords)}
 ${valid.length > 0 && html`<ul class="card key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
 ${renderDead(dead, locale)}
@@ -126,18 +126,18 @@ function renderFacts(key: KeyDetails, { range }: KeysView, locale: Locale): Html
   return html`<dl class="key-facts">
 ${fact(t.lastUsed, lastUsedAt === null ? t.notYet : day(lastUsedAt))}
 ${fact(
-  t.used(range.days),
+  t.used,
   html`${used.requests === 0 ? count(0) : html`<a href="${requests}">${count(used.requests)}</a>`}${
     used.failed > 0 && html`, <a href="${failed}">${t.failed(count(used.failed))}</a>`
   }`,
 )}
-${used.spent !== undefined && fact(t.spent(range.days), used.spent)}
+${used.spent !== undefined && fact(t.spent, used.spent)}
 </dl>
 <div class="key-bounds"><dl>
 ${fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
-${fact(t.models, renderModels(key, locale))}
-${fact(t.rpm, renderRpm(key, locale))}
+${own?.models && fact(t.models, renderModels(key, locale))}
 ${fact(t.expires, renderEnd(key, locale))}
+${fact(t.rpm, renderRpm(key, locale))}
 </dl>
 ${budgets.map((budget) => renderBudget(budget, locale))}</div>`;
 }
@@ -191,7 +191,7 @@ function renderChange(key: KeyDetails, { choices }: KeysView, locale: Locale): H
 <form class="stack" data-api="POST /api/user/keys/${id}" data-limits data-then="${PATH}?saved={key.id}" data-problem="problem-change-${id}">
 <div class="field"><label for="name-${id}">${t.form.name}</label><input class="input" id="name-${id}" name="name" required maxlength="${MAX_KEY_NAME}" value="${name}" autocomplete="off"></div>
 ${limitFields(choices, locale, key)}
-<div class="row">${scriptedButton(html`${t.save}<span class="visually-hidden"> <bdi>${name}</bdi></span>`)}</div>
+<div class="row">${scriptedButton(html`${t.save}<span class="visually-hidden"> <bdi>${name}</bdi></span>`)}<p class="small muted key-summary" data-summary aria-live="polite"></p></div>
 <p class="problem" role="alert" id="problem-change-${id}"></p></form></details>`;
 }
 

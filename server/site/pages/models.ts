@@ -29,8 +29,6 @@ export interface ModelsView {
 const PATH = '/models';
 /** Entries of a page: it stays small with every model of a large vendor, and short on a phone. */
 const ROWS = 40;
-/** Forms of links shown at once. */
-const SHOWN_FORMS = 1;
 const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
 const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];
@@ -38,7 +36,7 @@ const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'cha
 type Entry = { kind: ModelKind; words: string; content: Html; model?: ModelEntry };
 
 export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer'> {
-  const { search, models, platforms } = view;
+  const { search, platforms } = view;
   const t = locale.texts.models;
   const all = entriesOf(view, locale);
   const found = all.filter(({ words }) => words.includes(search.q.toLowerCase()));
@@ -52,9 +50,9 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
 ${searchForm(search, locale)}
-<div class="row row-apart">${kindLinks(search, found, locale)}<p class="small muted" role="status">${t.found(ofKind.length, all.length)}</p></div>
+<div class="row row-apart">${kindLinks(search, found, locale)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
 ${shown.length === 0 && nothing(all.length === 0, locale)}
-${models.some(({ isMock }) => isMock) && html`<p class="notice">${t.mocks}</p>`}
+${shown.some(({ model }) => model?.isMock) && html`<p class="small muted">${t.mocks}</p>`}
 ${KINDS.map((kind) => renderKind(kind, shown, locale))}
 ${pageLinks(search, ofKind.length, locale)}
 </div>`,
@@ -116,7 +114,7 @@ function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale):
   const { models: t } = locale.texts;
   const own = entries.filter((entry) => entry.kind === kind);
   if (own.length === 0) return false;
-  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>
+  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><div class="model-kind-head"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>${kind === 'link' && html`<p class="small muted">${t.platformWords}.</p>`}</div>
 <ul class="models">${alike(own).map(([first, ...others]) => {
     const models = [first, ...others].flatMap((entry) => entry?.model ?? []);
     return models.length > 1
@@ -155,15 +153,16 @@ ${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)
 ${renderMore(model, locale)}`;
 }
 
-/** What they have in common, and each name with its link. */
+/** What they have in common, and each name as a link that tries it. */
 function renderAlike(models: readonly [ModelEntry, ...ModelEntry[]], locale: Locale): Html {
   const t = locale.texts.models;
   const [first] = models;
   return html`<div class="model-head"><p>${whatItDoes(first, locale)}</p>${first.isMock && badge(t.mock, 'warn')}</div>
-<ul class="model-names">${models.map(
-    (model) =>
-      html`<li><div><h3><bdi class="mono">${model.id}</bdi></h3>${model.aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(model.aliases)}</p>`}</div>${tryModel(model, locale)}</li>`,
-  )}</ul>
+<ul class="model-names">${models.map((model) => {
+    const name = html`<bdi class="mono">${model.id}</bdi>`;
+    const href = triedAt(model);
+    return html`<li><h3>${href === undefined ? name : html`<a class="model-name" href="${href}" title="${t.tryIt(model.id)}">${name}</a>`}</h3>${model.aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(model.aliases)}</p>`}</li>`;
+  })}</ul>
 ${renderMore(first, locale)}`;
 }
 
@@ -176,10 +175,16 @@ function whatItDoes({ uses, limits }: ModelEntry, { texts: { models: t }, count 
   return `${does.join('. ')}.${context}`;
 }
 
-function tryModel({ id, uses }: ModelEntry, locale: Locale): Html | false {
-  if (!uses.some((use) => TRIED.includes(use))) return false;
+function tryModel(model: ModelEntry, locale: Locale): Html | false {
+  const href = triedAt(model);
+  return href !== undefined && tryLink(href, model.id, locale);
+}
+
+/** Where the playground has a form for it. */
+function triedAt({ id, uses }: ModelEntry): string | undefined {
+  if (!uses.some((use) => TRIED.includes(use))) return undefined;
   const page = uses.includes('image') ? '/images' : '/playground';
-  return tryLink(`${page}?${new URLSearchParams({ model: id })}`, id, locale);
+  return `${page}?${new URLSearchParams({ model: id })}`;
 }
 
 function renderMore(model: ModelEntry, locale: Locale): Html {
@@ -226,14 +231,14 @@ function renderPrices(prices: readonly PriceLine[], { texts: { models: t }, smal
 function renderPlatform({ name, linkForms, features, prices }: PlatformEntry, locale: Locale): Html {
   const t = locale.texts.models;
   const has = [t.features.batch, features.async && t.features.async, features.audio_mp3 && t.features.audio_mp3];
-  const [first, rest] = [linkForms.slice(0, SHOWN_FORMS), linkForms.slice(SHOWN_FORMS)];
-  const formOf = (form: string) => html`<li><code class="small">${form}</code></li>`;
   return html`<div class="model-head"><h3><bdi>${name}</bdi></h3>${tryLink('/playground', name, locale)}</div>
-<p>${t.platformWords}.</p>
-<ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${first.map(formOf)}</ul>
-${rest.length > 0 && html`<details><summary>${t.moreForms(rest.length)}</summary><ul class="link-form-list" lang="en">${rest.map(formOf)}</ul></details>`}
-<dl class="model-facts">${renderPrices(prices, locale)}</dl>
-<ul class="chips">${has.map((feature) => feature && html`<li class="badge">${feature}</li>`)}</ul>`;
+<div class="row model-about"><ul class="chips">${has.map((feature) => feature && html`<li class="badge">${feature}</li>`)}</ul>
+<dl class="model-facts">${renderPrices(prices, locale)}</dl></div>
+${
+  linkForms.length > 0 &&
+  html`<details><summary>${t.forms(linkForms.length)}</summary>
+<ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${linkForms.map((form) => html`<li><code class="small">${form}</code></li>`)}</ul></details>`
+}`;
 }
 
 function pageLinks({ q, kind, page }: ModelSearch, many: number, { texts: { models: t } }: Locale): Html | false {

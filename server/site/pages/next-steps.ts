@@ -1,6 +1,6 @@
 /*
  * What the operator of a fresh gateway can do next, on their dashboard: a list with a guide for each step. Steps that are
- * done stand last and are marked, and the list is gone when all are. A step that does not apply to the gateway is left out.
+ * done are named below it, and the list is gone when all are. A step that does not apply to the gateway is left out.
  */
 
 import type { Locale } from '../language/index.js';
@@ -16,13 +16,6 @@ export interface NextSteps {
   payments: boolean;
 }
 
-interface StepTexts {
-  title: string;
-  words: string;
-  /** Default: those before. */
-  doneWords?: string;
-}
-
 const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
   ['model', '/docs/operate/connect-models'],
   ['prices', '/docs/operate/costs'],
@@ -36,9 +29,10 @@ export function renderNextSteps(steps: NextSteps, { texts: { nextSteps: t } }: L
   const open = GUIDES.filter(([step]) => steps[step] === false);
   const done = GUIDES.filter(([step]) => steps[step]);
   return html`<section class="card stack" aria-labelledby="next-steps"><h2 id="next-steps">${t.title}</h2><p class="small muted">${t.lead}</p>
-<ul class="rows">${[...open, ...done].map(([step, guide]) => {
-    const { title, words, doneWords = words }: StepTexts = t.steps[step];
+<ul class="rows rows-tight">${open.map(([step, guide]) => {
+    const { title, words } = t.steps[step];
     const link = html`<a href="${guide}">${t.open}<span class="visually-hidden">: ${title}</span></a>`;
-    return html`<li><div><strong>${title}</strong>${(!steps[step] || doneWords !== words) && html`<span class="small muted">${steps[step] ? doneWords : words}</span>`}</div><div class="rows-end">${steps[step] ? badge(t.done, 'good') : link}</div></li>`;
-  })}</ul></section>`;
+    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end">${link}</div></li>`;
+  })}</ul>
+${done.length > 0 && html`<div class="row"><span class="small muted">${t.done}</span><ul class="chips">${done.map(([step]) => html`<li>${badge(t.steps[step].title, 'good')}</li>`)}</ul></div>`}</section>`;
 }

@@ -67,7 +67,7 @@ describe('pages of the site by keyboard alone', () => {
     expect((await focused()).id).to.equal('new-key');
     await tabTo('I have stored it');
     await press('Enter');
-    await page.getByText('Created').waitFor();
+    await page.getByText('Not used yet').waitFor();
     await tabTo('Limits, rotate, revoke');
     await press('Enter');
     await page.waitForURL(`${app.url}/keys`);

@@ -104,7 +104,7 @@ describe('page of models', () => {
     expect(others('.models a.button')).to.have.length(0);
     const { page: images } = await read('?kind=image');
     expect(images('.models li').text()).to.contain('Mock').and.to.contain('up to 4 input images');
-    expect(images('.notice').text()).to.contain('answer with samples');
+    expect(images('main').text()).to.contain('answer with samples');
   });
 
   it('sends a stranger who tries a model to sign in, and back to it', async () => {

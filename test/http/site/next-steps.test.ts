@@ -57,7 +57,7 @@ describe('next steps of an operator', () => {
     expect(open).to.deep.equal(['connect-models', 'costs', 'sign-in']);
     expect(list.find('.badge-good')).to.have.length(2);
     expect(text).not.to.contain('No plan includes it yet');
-    expect(list.text()).to.contain('Keys of the plans that include it can use it.');
+    expect(list.find('.badge-good').text()).to.equal('Open link dataTake payments');
   });
 
   it('leave link data out where no platform is read', async () => {

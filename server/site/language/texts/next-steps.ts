@@ -10,13 +10,11 @@ const en = {
     prices: {
       title: 'Set prices',
       words: 'What models cost: usage then shows money, and budgets can limit it.',
-      doneWords: 'Usage shows what requests cost.',
     },
     people: { title: 'Let people in', words: 'Sign-in by invitation and passkey, or with your identity provider.' },
     links: {
       title: 'Open link data',
       words: 'No plan includes it yet, so your keys alone can use it.',
-      doneWords: 'Keys of the plans that include it can use it.',
     },
     payments: { title: 'Take payments', words: 'Prices and a bank account: orders are then paid by transfer.' },
   },
@@ -35,7 +33,6 @@ const vi: typeof en = {
     prices: {
       title: 'Đặt giá',
       words: 'Giá của các mô hình: khi đó mức dùng hiện số tiền và ngân sách có thể giới hạn nó.',
-      doneWords: 'Mức dùng hiện chi phí của các yêu cầu.',
     },
     people: {
       title: 'Mời người dùng',
@@ -44,7 +41,6 @@ const vi: typeof en = {
     links: {
       title: 'Mở dữ liệu liên kết',
       words: 'Chưa gói nào bao gồm, nên chỉ khóa của bạn dùng được.',
-      doneWords: 'Khóa của các gói bao gồm nó dùng được.',
     },
     payments: { title: 'Nhận thanh toán', words: 'Đặt giá và tài khoản ngân hàng để khách trả bằng chuyển khoản.' },
   },
