@@ -49,6 +49,7 @@ export function overviewPage(view: OverviewView, locale: Locale): ConsolePage {
   return {
     title: t.title,
     current: '',
+    scripts: ['chart.js'],
     lead: html`${t.asOf} ${locale.second(overview.summedAt)} UTC`,
     content: html`${renderHealth(overview, locale)}
 ${renderWaiting(view, locale)}

@@ -2,7 +2,8 @@
  * A chart of bars as SVG, one for each span of a time line, drawn on the server: it needs no script, and follows the colour
  * scheme. Lines at the top, the middle and the bottom have their numbers. A part of a bar may be bad, such as failed
  * requests. Few beside many stay visible, since no bar is lower than two hundredths of the highest. A span that is not over
- * is paler. The value of a span stands above the chart while a pointer is on it; the whole is a sentence for screen readers.
+ * is paler. The value of a span stands above the chart while a pointer is on it, or after an arrow key; the whole is a
+ * sentence for screen readers.
  */
 
 import { type Html, html } from '../page.js';

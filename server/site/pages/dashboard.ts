@@ -81,7 +81,7 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
   return {
     title: t.title,
     current: '/dashboard',
-    scripts: ['api-forms.js'],
+    scripts: ['api-forms.js', 'chart.js'],
     styles: ['tables.css'],
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.signedInAs(html`<bdi>${view.label}</bdi>`)}</p>${accountPages('/dashboard', locale)}</div>
@@ -152,8 +152,8 @@ ${allowances.map(
   }) => html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
 <span class="figures">${t.left(count(left), count(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`,
 )}
-${allowances.length === 0 && html`<p class="small muted">${t.unlimited}</p>`}
-<p class="small muted">${expiresAt === null ? t.doesNotExpire : t.validUntil(day(expiresAt))}</p>
+${allowances.length === 0 && !isOperator && html`<p class="small muted">${t.unlimited}</p>`}
+${!(isOperator && expiresAt === null) && html`<p class="small muted">${expiresAt === null ? t.doesNotExpire : t.validUntil(day(expiresAt))}</p>`}
 ${!isOperator && html`<a class="button button-quiet" href="/plans">${isFree ? t.choose : t.more}</a>`}</section>`;
 }
 

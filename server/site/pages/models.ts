@@ -161,7 +161,7 @@ function renderAlike(models: readonly [ModelEntry, ...ModelEntry[]], locale: Loc
 <ul class="model-names">${models.map((model) => {
     const name = html`<bdi class="mono">${model.id}</bdi>`;
     const href = triedAt(model);
-    return html`<li><h3>${href === undefined ? name : html`<a class="model-name" href="${href}" title="${t.tryIt(model.id)}">${name}</a>`}</h3>${model.aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(model.aliases)}</p>`}</li>`;
+    return html`<li><h3>${href === undefined ? name : html`<a class="model-name" href="${href}" aria-label="${t.tryIt(model.id)}">${name}</a>`}</h3>${model.aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(model.aliases)}</p>`}</li>`;
   })}</ul>
 ${renderMore(first, locale)}`;
 }

@@ -267,14 +267,18 @@ function renderClosed(order: OrderRecord, support: Support, locale: Locale): Htm
   const { code, state, paidAt, paidAmount, currency } = order;
   const { texts, money, minute } = locale;
   const t = texts.payment;
-  const receipt =
-    receiptName(order) !== null && html`<a class="button button-quiet" href="/pay/${code}/receipt">${t.receipt}</a>`;
+  const number = receiptName(order);
+  const receipt = number !== null && html`<a class="button button-quiet" href="/pay/${code}/receipt">${t.receipt}</a>`;
   const { title, words } = t.closed[state as Exclude<OrderState, 'pending' | 'underpaid'>];
   const isSuccess = state === 'paid';
   return html`<div class="card stack pay-closed">
 ${isSuccess && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M14 25l7 7 13-15"/></svg>`}
 <h2>${title}</h2><p class="muted">${words} ${state === 'needs_review' && supportWords(support, locale)}</p>
-${paidAt !== null && html`<p class="small muted figures">${money(paidAmount, currency)}, ${minute(paidAt)}</p>`}
+${
+  paidAt !== null &&
+  html`<dl class="receipt-facts"><div><dt>${texts.orders.amount}</dt><dd class="figures">${money(paidAmount, currency)}</dd></div>
+<div><dt>${texts.orders.paidOn}</dt><dd>${minute(paidAt)}</dd></div>${number !== null && html`<div><dt>${texts.orders.number}</dt><dd class="figures">${number}</dd></div>`}</dl>`
+}
 <div class="row">${isSuccess ? html`<a class="button" href="/dashboard">${t.toDashboard}</a>${receipt}` : html`<a class="button" href="/plans">${t.seePlans}</a>${receipt}<a class="button button-quiet" href="/dashboard">${t.dashboard}</a>`}</div>
 </div>`;
 }

@@ -180,7 +180,7 @@ describe('a customer, from the first page to the receipt', function () {
     await page.goto(`${app.url}/requests`);
     await page.getByRole('link', { name: '/v1/extract' }).first().waitFor();
     await page.getByRole('link', { name: 'Orders' }).click();
-    await page.getByRole('link', { name: /^\d{4}-000001$/ }).click();
+    await page.getByRole('link', { name: /^Receipt \d{4}-000001$/ }).click();
     await page.getByRole('heading', { name: /^Receipt \d{4}-000001$/ }).waitFor();
     for (const text of ['€19.00', 'Ann Okafor', 'Mediagate Ltd']) await page.getByText(text).first().waitFor();
     expect(complaints).to.deep.equal([]);
