@@ -29,6 +29,7 @@ export interface WorkerReport extends ImageFindings {
 }
 
 const PAUSE_MS = 1_000;
+const LEARNED_MS = 250;
 const RELOADED = /^Reloaded\.$/gm;
 
 /** Whether all workers take requests. */
@@ -37,13 +38,27 @@ export async function allWorkersServe({ request }: GatewayProcess): Promise<bool
   return answer?.json?.checks?.workers?.ok === true;
 }
 
-/** Kills a worker, and waits until it is started again. */
+/** Kills a worker, of those that serve or of those that have a successor, and waits until all of them serve. */
 export async function killWorker(gateway: GatewayProcess): Promise<void> {
-  const workers = await childrenOf(gateway.pid);
-  const killed = workers[Math.floor(Math.random() * workers.length)] ?? 0;
-  process.kill(killed, 'SIGKILL');
+  const killed = await until(async () => {
+    const workers = await childrenOf(gateway.pid);
+    const pid = workers[Math.floor(Math.random() * workers.length)];
+    return pid !== undefined && kill(pid) && pid;
+  });
   await until(async () => !(await childrenOf(gateway.pid)).includes(killed));
   await until(() => allWorkersServe(gateway));
+  // A client learns a moment later that its connection is gone; nothing has to start where a worker had a successor.
+  await sleep(LEARNED_MS);
+}
+
+/** False if it has just ended: one with a successor ends by itself. */
+function kill(pid: number): boolean {
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
 }
 
 /** Replaces all workers. */
