@@ -275,7 +275,7 @@ ${content}
     title: `${title} · ${t.title}`,
     current: '/admin',
     content: framed,
-    styles: ['tables.css', 'console.css', 'console-forms.css'],
+    styles: ['tables.css', 'activity.css', 'console.css', 'console-forms.css'],
     ...(scripts && { scripts }),
   } satisfies Omit<Page, 'viewer'>);
 }

@@ -61,6 +61,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 
 /** Style sheets of some pages alone. */
 const PAGE_STYLES = [
+  'activity',
   'chat',
   'console',
   'console-forms',

@@ -159,11 +159,14 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
   const isBad = outcomeOf(row) === 'failed' && errorCode !== 'cancelled';
   return html`<section class="card stack request-detail" aria-labelledby="${id}-title">
 <div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2 id="${id}-title"><code>${route}</code></h2></div>
+<div class="request-parts"><div class="stack">
 ${meaning !== undefined && html`<div class="notice stack-small${isBad && ' notice-bad'}"><p><strong>${meaning}</strong></p>${errorCode !== null && renderCode(errorCode, linkTo(path, { from, to, code: errorCode }), locale)}</div>`}
 <dl class="totals">${listed(numbers)}</dl>
+${typeof input === 'string' && html`<div class="stack-small"><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
+</div><div class="stack request-about">
 <dl class="key-facts">${listed(facts)}</dl>
 <div><span class="small muted">${t.list.requestId}</span><div class="row"><code class="whole-id" id="${id}">${shownRequestId(row)}</code>${copyButton(id, t.list.requestId, locale)}</div></div>
-${typeof input === 'string' && html`<div class="stack-small"><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
+</div></div>
 </section>`;
 }
 

@@ -82,7 +82,7 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
     title: t.title,
     current: '/dashboard',
     scripts: ['api-forms.js', 'chart.js'],
-    styles: ['tables.css'],
+    styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.signedInAs(html`<bdi>${view.label}</bdi>`)}</p>${accountPages('/dashboard', locale)}</div>
 <div class="columns dashboard">

@@ -52,7 +52,7 @@ export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'vi
   return {
     title: isOne(view) ? t.one : t.title,
     current: '/dashboard',
-    styles: ['tables.css'],
+    styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${isOne(view) ? t.one : t.title}</h1>${!isOne(view) && html`<p>${lead}</p>`}${accountPages(PATH, locale)}</div>
 ${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}

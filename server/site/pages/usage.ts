@@ -52,7 +52,7 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
     title: t.title,
     current: '/dashboard',
     scripts: ['chart.js'],
-    styles: ['tables.css'],
+    styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1>${accountPages(PATH, locale)}</div>
 ${renderFilters(view, locale)}
