@@ -31,7 +31,7 @@ import { Audit } from './audit/index.js';
 import { BatchLinks, createBatchAdmission } from './batches/index.js';
 import { AlertTable, BudgetAlerts, Budgets } from './budgets/index.js';
 import { IdempotentResponses } from './idempotency/index.js';
-import { Artifacts, Connections, Programs } from './identity/index.js';
+import { ApplicationSignIns, Artifacts, Connections, Programs } from './identity/index.js';
 import { ApiKeys } from './keys/index.js';
 import { Ledger } from './ledger/index.js';
 import { RateLimits, RateLimitTable } from './limits/index.js';
@@ -201,6 +201,7 @@ export async function openRecordDrivers(settings: Omit<StateSettings, 'filesUrl'
         artifacts: new Artifacts(database, times),
         programs: new Programs(database, times),
         connections: new Connections({ database, times, keys }),
+        applications: new ApplicationSignIns(database, times),
       },
       orders: new Orders(accounts),
       alerts: new Alerts(database, times),

@@ -111,6 +111,7 @@ export class Balances {
   list(
     limit: number,
     after = '',
+    only?: string,
   ): Promise<readonly { accountId: string; topsUp: boolean | null; balance?: BalanceState }[]> {
     return this.#database.run(async (queries) => {
       const accounts = await queries
@@ -118,6 +119,7 @@ export class Balances {
         .select(['id', 'topsUp'])
         .where(HAS_BALANCE)
         .where('id', '>', after)
+        .$if(only !== undefined, (some) => some.where('id', '=', only as string))
         .orderBy('id')
         .limit(limit)
         .execute();

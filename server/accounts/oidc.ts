@@ -38,7 +38,7 @@ export class OidcClient {
   }
 
   /** Where to redirect the browser. */
-  begin({ state, nonce, codeVerifier }: SignInSecrets, redirectUri: string): Promise<URL> {
+  begin({ state, nonce, codeVerifier }: SignInSecrets, redirectUri: string, isAgain = false): Promise<URL> {
     return failingAs(providerFailure, async () => {
       const [{ configure }, oidc] = await Promise.all([this.#discovery.issuer(), import('openid-client')]);
       return oidc.buildAuthorizationUrl(configure(), {
@@ -48,6 +48,7 @@ export class OidcClient {
         nonce,
         code_challenge: await oidc.calculatePKCECodeChallenge(codeVerifier),
         code_challenge_method: 'S256',
+        ...(isAgain && { prompt: 'login' }),
       });
     });
   }

@@ -67,7 +67,7 @@ export function signInRoutes(services: SignInServices): Route[] {
     if (provider === 'off' && passkeys.state === 'ready')
       return seeOther(context, `${site().url}/login?return_to=${encodeURIComponent(returnTo)}`);
     const [browser, state, nonce, codeVerifier] = [newToken(), newToken(), newToken(), newToken()];
-    const target = await oidc.begin({ state, nonce, codeVerifier }, redirectUri());
+    const target = await oidc.begin({ state, nonce, codeVerifier }, redirectUri(), context.query.again === '1');
     const hashes = { stateHash: hashToken(state), browserHash: hashToken(browser) };
     await signIns.begin({ ...hashes, nonce, codeVerifier, returnTo });
     setCookie(context, site(), { name: site().cookies.attempt, value: browser, maxAgeSeconds: ATTEMPT_SECONDS });
@@ -114,7 +114,7 @@ export function signInRoutes(services: SignInServices): Route[] {
       endpoint: 'login',
       summary: 'Sign in',
       description:
-        'Redirects to the identity provider, or to the page with passkeys. `?return_to=` is the page of the site to return to.',
+        'Redirects to the identity provider, or to the page with passkeys. `?return_to=` is the page of the site to return to; `?again=1` asks for a new sign-in there.',
       handler: begin,
     }),
     defineRoute({

@@ -22,9 +22,15 @@ import { AuditLine } from './shapes.js';
 
 /** Everything that is absent is not limited. */
 export interface AuditFilter {
-  subject?: string;
-  actor?: string;
+  /** One of these. */
+  subject?: string | readonly string[];
+  /** One of these. */
+  actor?: string | readonly string[];
   action?: AuditAction;
+  /** Since then, in milliseconds since 1970. */
+  from?: number;
+  /** Before then. */
+  to?: number;
 }
 
 export function listAudit(
@@ -32,9 +38,35 @@ export function listAudit(
   filter: AuditFilter,
   range: ListRange,
 ): Promise<ListPage<AuditEntry>> {
-  const read = ({ limit, after }: ListRange) =>
-    audit.list({ ...filter, limit, ...(after && { after: fromPlace(after) }) });
+  const { subject, actor, ...rest } = filter;
+  // Each is read along an index of its own, and what is first of all of them is the page.
+  const parts = asList(subject).flatMap((one) => asList(actor).map((by) => ({ subject: one, actor: by })));
+  const read = async ({ limit, after }: ListRange) => {
+    const place = after && { after: fromPlace(after) };
+    const lists = parts.map(({ subject: about, actor: by }) =>
+      audit.list({
+        ...rest,
+        ...(about !== undefined && { subject: about }),
+        ...(by !== undefined && { actor: by }),
+        limit,
+        ...place,
+      }),
+    );
+    const rows = (await Promise.all(lists)).flat();
+    return parts.length === 1 ? rows : rows.sort(byPlace).slice(0, limit);
+  };
   return readPage(range, read, toPlace);
+}
+
+function asList(of: string | readonly string[] | undefined): readonly (string | undefined)[] {
+  return of === undefined || typeof of === 'string' ? [of] : of;
+}
+
+/** Latest first, as each list is. */
+function byPlace(one: AuditEntry, other: AuditEntry): number {
+  if (one.at !== other.at) return other.at - one.at;
+  if (one.subject !== other.subject) return one.subject < other.subject ? 1 : -1;
+  return other.number - one.number;
 }
 
 /** Subject and number together identify a row. */

@@ -33,10 +33,11 @@ export interface ListedBalance {
 export function listBalances(
   { state: { balances } }: Stored<'balances'>,
   range: ListRange,
+  { accountId: only }: { accountId?: string } = {},
 ): Promise<ListPage<ListedBalance>> {
   return readPage(
     range,
-    ({ limit, after }) => balances.list(limit, after?.id),
+    ({ limit, after }) => balances.list(limit, after?.id, only),
     ({ accountId: id }) => ({ at: 0, id }),
   );
 }

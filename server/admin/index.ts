@@ -47,7 +47,7 @@ export {
 } from './balances.js';
 export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets, showGroup } from './groups.js';
 export { closeIncident, describeIncident, listIncidents } from './incidents.js';
-export { describeInvitation, INVITED_ROLES, invitationFields, invite, inviteRoutes } from './invitations.js';
+
 export {
   cancelJob,
   describeJob,
@@ -183,3 +183,12 @@ export function adminRoutes(services: AdminServices): Route[] {
     ...linkRoutes(services),
   ];
 }
+export {
+  describeInvitation,
+  INVITED_ROLES,
+  invitationFields,
+  invite,
+  inviteRoutes,
+  type ListedApplication,
+  listApplications,
+} from './sign-in.js';

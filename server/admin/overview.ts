@@ -45,6 +45,8 @@ const FAILURES = 3;
 const FAILURES_MS = 15 * 60_000;
 /** Rows of each short list. */
 const MAX_ROWS = 5;
+/** Of failures, which are often the same again. */
+const MAX_FAILURES = 20;
 
 export type OverviewServices = Omit<AdminServices, 'catalogue' | 'freeTierPeriod' | 'pepper'>;
 
@@ -86,6 +88,8 @@ interface Usage {
   /** With the most requests of these days. */
   models: readonly UsageGroup[];
   accounts: readonly UsageGroup[];
+  /** Days of each model, oldest first; days without requests are left out. */
+  daysOfModels: ReadonlyMap<string, readonly UsageGroup[]>;
 }
 
 /** Sums of the last days, shared. */
@@ -136,9 +140,9 @@ export class RecentUsage {
     const { state, gateway } = this.#services;
     const platforms = new Set(platformsOf(gateway));
     const read = await state.usageDays.read(range, platforms, MAX_ROWS, takesStored);
-    const { days, models, accounts, open: stored } = read;
+    const { days, models, accounts, daysOfModels, open: stored } = read;
     const today = days.find(({ name }) => name === to)?.counts ?? addUp([]);
-    return { summedAt: stored?.at ?? now, today, days, models, accounts, stored };
+    return { summedAt: stored?.at ?? now, today, days, models, accounts, daysOfModels, stored };
   }
 }
 
@@ -174,7 +178,7 @@ export async function readOverview(services: OverviewServices, recent: RecentUsa
   const [checks, usage, failures, queues, orders, transfers, incidents, alerts, counts] = await Promise.all([
     health.checks(),
     recent.get(),
-    listRequests(services, failed, range),
+    listRequests(services, failed, { limit: MAX_FAILURES }),
     readQueues(services),
     listOrders(services, { state: 'needs_review' }, range),
     listTransfers(services, true, range),
@@ -211,7 +215,7 @@ const OverviewShape = Type.Object({
   days: field(Type.Array(Sum), 'Usage of the last seven days, newest first.'),
   models: field(Type.Array(Sum), 'Models with the most requests of these days.'),
   accounts: field(Type.Array(Sum), 'Accounts with the most requests of these days.'),
-  failures: field(Type.Array(RequestShape), 'The latest requests that failed, of the last 24 hours.'),
+  failures: field(Type.Array(RequestShape), 'The latest requests that failed, of the last 24 hours; at most 20.'),
   queues: field(Type.Array(QueueShape), 'Background jobs by kind.'),
   waiting: field(
     Type.Object({

@@ -99,6 +99,10 @@ export interface AuditPage {
   /** Default: all. */
   actor?: string;
   action?: AuditAction;
+  /** Since then, in milliseconds since 1970. */
+  from?: number;
+  /** Before then. */
+  to?: number;
   /** Maximum number of rows. */
   limit: number;
   /** Rows before this place. Default: from the latest on. */
@@ -155,7 +159,7 @@ export class Audit {
    * Latest first.
    * @throws GatewayError `upstream_unavailable` within 2.5 s if the database does not answer.
    */
-  async list({ subject, actor, action, limit, after }: AuditPage): Promise<readonly AuditEntry[]> {
+  async list({ subject, actor, action, from, to, limit, after }: AuditPage): Promise<readonly AuditEntry[]> {
     if (!isStorable(`${subject}${actor}${after?.subject}`)) return [];
     return this.#database.run((queries) =>
       queries
@@ -164,6 +168,8 @@ export class Audit {
         .$if(subject !== undefined, (some) => some.where('subject', '=', subject as string))
         .$if(actor !== undefined, (some) => some.where('actor', '=', actor as string))
         .$if(action !== undefined, (some) => some.where('action', '=', action as AuditAction))
+        .$if(from !== undefined, (some) => some.where('at', '>=', from as number))
+        .$if(to !== undefined, (some) => some.where('at', '<', to as number))
         .$if(after !== undefined, (some) =>
           some.where(sql<boolean>`(at, subject, number) < (${after?.at}, ${after?.subject}, ${after?.number})`),
         )

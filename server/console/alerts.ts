@@ -90,7 +90,7 @@ function renderAlert(alert: Alert, people: People, locale: Locale): Html {
   const page = PAGES[kind];
   const tone = state === 'open' ? 'bad' : state === 'acknowledged' ? 'warn' : 'good';
   return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleIn(locale, alert)}</bdi></strong>${badge(t.states[state], tone)}</span>
-<span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · ${actorName(acknowledgedBy, people)}`}</span>
+<span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · ${actorName(acknowledgedBy, people, locale)}`}</span>
 ${state !== 'closed' && html`<p class="small">${words.advice[kind]}${page !== undefined && html` <a href="/admin/${page}">${t.more}</a>`}</p>`}
 </div>${
     state === 'open' &&

@@ -19,7 +19,17 @@ import {
 import type { Route } from '../http/index.js';
 import type { StatementLine } from '../ledger/index.js';
 import type { OrderRecord } from '../payments/index.js';
-import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../site/index.js';
+import {
+  badge,
+  copyableId,
+  dataTable,
+  filterCard,
+  type Html,
+  html,
+  type Locale,
+  linkTo,
+  orderBadge,
+} from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -31,7 +41,8 @@ import {
   rangeOf,
 } from './console-route.js';
 import { action, actions, choiceField, textField } from './forms.js';
-import { actorName, backTo, facts, ownerLink, ownersOf, type People, peopleOf, section } from './parts.js';
+import { chooseOwner, readOwner } from './owner-filter.js';
+import { actorName, backTo, emptyList, facts, ownersOf, type People, peopleOf, section } from './parts.js';
 
 const PATH = '/admin/balances';
 const ID = { id: { description: 'Id of the account, or of its user.' } };
@@ -58,8 +69,8 @@ export function balancePages(services: ConsoleServices): Route[] {
       path: '/balances',
       forBilling: true,
       summary: 'Balances in the console',
-      description: 'Page of the prepaid balances.',
-      query: { after: 'Cursor.' },
+      description: 'Page of the prepaid balances, by user.',
+      query: { q: 'Address or name of a user, or id of an account.', after: 'Cursor.' },
       show: (call) => balancesPage(services, call),
     }),
     consolePage(services, {
@@ -133,9 +144,16 @@ function amountIn(field: ConsoleCall['field']): string {
 }
 
 async function balancesPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
-  const { locale, isBilling } = call;
-  const t = locale.texts.console.balances;
-  const { items, next } = await listBalances(services, rangeOf(call));
+  const { locale, query } = call;
+  const { texts } = locale;
+  const t = texts.console.balances;
+  const search = query('q');
+  const account = await readOwner(services, search);
+  const { accountId } = account;
+  const { items, next } =
+    account.several.length > 0
+      ? { items: [] }
+      : await listBalances(services, rangeOf(call), accountId !== undefined ? { accountId } : {});
   const owners = await ownersOf(
     services,
     items.map(({ accountId }) => accountId),
@@ -144,16 +162,30 @@ async function balancesPage(services: ConsoleServices, call: ConsoleCall): Promi
     title: locale.texts.console.pages.balances,
     current: 'balances',
     lead: html`${t.lead} <a href="/docs/accounts/payments">${t.how}</a>`,
-    content: html`<section class="card stack">
+    content: html`${filterCard(
+      {
+        path: PATH,
+        label: t.title,
+        reset: search === undefined ? undefined : PATH,
+        fields: [{ kind: 'text', name: 'q', label: t.user, value: account.text, placeholder: texts.console.ownerHint }],
+      },
+      locale,
+    )}
+<section class="card stack">
 ${dataTable<ListedBalance>({
   label: t.title,
   isStacked: true,
   rows: items,
-  empty: { title: t.none, words: t.noneWords },
+  empty:
+    chooseOwner(account, { path: PATH, query: {}, name: 'q' }, locale) ??
+    (search === undefined
+      ? { title: t.none, words: t.noneWords }
+      : emptyList({ title: t.none, words: t.noneFound, reset: PATH }, locale)),
   columns: [
     {
       head: t.account,
-      cell: ({ accountId }) => html`<a class="row-link" href="${PATH}/${accountId}">${nameOf(accountId, owners)}</a>`,
+      cell: ({ accountId }) =>
+        html`<a class="row-link" href="${PATH}/${accountId}">${nameOf(accountId, owners)}</a>${emailOf(accountId, owners)}`,
     },
     {
       head: t.amount,
@@ -167,17 +199,22 @@ ${dataTable<ListedBalance>({
     },
     { head: t.topsUp, cell: ({ topsUp }) => (topsUp === null ? t.asSetting : topsUp ? t.yes : t.no) },
     { head: t.state, inCard: 'end', cell: ({ balance }) => balance && stateBadge(balance, locale) },
-    ...(isBilling ? [] : [{ head: t.user, cell: ({ accountId }: ListedBalance) => ownerLink(accountId, owners) }]),
   ],
 })}
-${pagesOf(call, { path: PATH, ...(next && { next }) })}
+${pagesOf(call, { path: PATH, filters: { q: search }, ...(next && { next }) })}
 </section>`,
   };
 }
 
 function nameOf(accountId: string, owners: Awaited<ReturnType<typeof ownersOf>>): Html {
   const user = owners.get(accountId);
-  return html`<bdi>${user?.email ?? user?.name ?? accountId}</bdi>`;
+  return html`<bdi>${user?.name ?? user?.email ?? accountId}</bdi>`;
+}
+
+/** Two people may have one name. */
+function emailOf(accountId: string, owners: Awaited<ReturnType<typeof ownersOf>>): Html | false {
+  const { name = null, email = null } = owners.get(accountId) ?? {};
+  return name !== null && email !== null && html`<bdi class="detail small muted">${email}</bdi>`;
 }
 
 /** With all digits: amounts may be parts of a cent. */
@@ -203,7 +240,7 @@ async function balancePage(services: ConsoleServices, call: ConsoleCall): Promis
   return {
     title: t.titleOf(user.name ?? user.email ?? user.id),
     current: 'balances',
-    lead: backTo(PATH, locale.texts.console.pages.balances),
+    back: backTo(PATH, locale.texts.console.pages.balances),
     primary: renderActions(whole, mayTopUp(services, topsUp), call),
     content: html`<section class="card stack">
 ${facts([
@@ -308,7 +345,7 @@ function renderLines({ user, balance, lines }: WholeBalance, people: People, loc
       {
         head: texts.balance.kind,
         cell: ({ kind, note, reference }) =>
-          html`<span class="entry">${kinds[kind] ?? kind}</span><span class="detail small muted">${kind === 'adjustment' ? actorName(note, people) : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html` · <bdi class="mono">${reference}</bdi>`}</span>`,
+          html`<span class="entry">${kinds[kind] ?? kind}</span><span class="detail small muted">${kind === 'adjustment' ? actorName(note, people, locale) : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html` · <bdi class="mono">${reference}</bdi>`}</span>`,
       },
       { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => movementOf(line, locale) },
       { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },

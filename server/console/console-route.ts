@@ -35,14 +35,14 @@ import { statusOfCode } from '../usage/index.js';
 import { renderProblem, statesProblem } from './forms.js';
 
 export interface ConsoleServices extends AdminServices, Pick<AccountServices, 'sessions' | 'site'> {
-  identity: Pick<Identity, 'status'>;
+  identity: Pick<Identity, 'status' | 'applications'>;
 }
 
 const MAX_FORM_BYTES = 16_384;
 const MAX_FIELD = 200;
 const MAX_NOTE = 500;
-/** Rows of a list: a page stays below 80 kB. */
-const ROWS = 25;
+/** Rows of a list: a page stays below 80 kB, and a phone page within reach. */
+const ROWS = 20;
 
 /** A request for a page, or a form that was sent. */
 export interface ConsoleCall {
@@ -69,6 +69,8 @@ export interface ConsolePage {
   current: ConsolePath;
   /** A sentence below the title. */
   lead?: Html | string;
+  /** The list that the page is part of: a link above the title. Default: it is a list itself. */
+  back?: Html;
   /** What one comes here to do, beside the title. */
   primary?: Html | false;
   content: Html;
@@ -99,24 +101,16 @@ interface DeclaredForm extends Declared {
   run(call: ConsoleCall): Promise<string | ConsolePage>;
 }
 
-const NAVIGATION = [
-  '',
-  'users',
-  'invitations',
-  'orders',
-  'transfers',
-  'balances',
-  'keys',
-  'groups',
-  'models',
-  'requests',
-  'jobs',
-  'alerts',
-  'incidents',
-  'audit',
-] as const;
-type ConsolePath = (typeof NAVIGATION)[number];
-const BILLING_PAGES: readonly ConsolePath[] = ['orders', 'transfers', 'balances'];
+/** Links by what they are about; those of the first group stand alone. */
+const NAVIGATION = {
+  first: [''],
+  people: ['users', 'invitations', 'keys', 'groups', 'applications'],
+  money: ['orders', 'transfers', 'balances'],
+  service: ['models', 'requests', 'jobs'],
+  watch: ['alerts', 'incidents', 'audit'],
+} as const;
+type NavigationGroup = keyof typeof NAVIGATION;
+type ConsolePath = (typeof NAVIGATION)[NavigationGroup][number];
 
 /** A page. `done` in its address says what a form has just done. */
 export function consolePage(services: ConsoleServices, declared: DeclaredPage): Route {
@@ -251,22 +245,16 @@ function isBilling({ signedIn }: Visit): boolean {
 
 async function send(context: ParamsContext, visit: Visit, page: ConsolePage, problem?: GatewayError): Promise<void> {
   const { locale } = visit;
-  const { title, current, lead, primary, content, scripts } = page;
+  const { title, current, lead, back, primary, content, scripts } = page;
   const { done } = context.query;
   const t = locale.texts.console;
   const words =
     typeof done === 'string' && Object.hasOwn(t.done, done) ? t.done[done as keyof typeof t.done] : undefined;
-  const pages = isBilling(visit) ? BILLING_PAGES : NAVIGATION;
   const nameOf = (path: ConsolePath) => t.pages[path === '' ? 'overview' : path];
   const framed = html`<div class="frame console">
-<nav class="console-nav" aria-label="${t.title}"><details class="fold"><summary>${nameOf(current)}</summary><ul>${pages.map(
-    (path) => {
-      const here = path === current && html` aria-current="page"`;
-      return html`<li><a href="/admin${path !== '' && `/${path}`}"${here}>${nameOf(path)}</a></li>`;
-    },
-  )}</ul></details></nav>
+<nav class="console-nav" aria-label="${t.title}"><details class="fold"><summary>${nameOf(current)}</summary>${renderLinks(visit, current, locale)}</details></nav>
 <div class="stack console-main">
-<div class="page-head"><div><h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>${primary}</div>
+<div class="page-head"><div>${back && html`<p class="back">${back}</p>`}<h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>${primary}</div>
 ${words !== undefined && problem === undefined && html`<p class="notice notice-good" role="status" tabindex="-1" autofocus>${words}</p>`}
 ${problem && ![content, primary || html``].some(statesProblem) && renderProblem(problem, locale)}
 ${content}
@@ -278,6 +266,19 @@ ${content}
     styles: ['tables.css', 'activity.css', 'console.css', 'console-forms.css'],
     ...(scripts && { scripts }),
   } satisfies Omit<Page, 'viewer'>);
+}
+
+/** Users with the role `billing` have the pages of money alone. */
+function renderLinks(visit: Visit, current: ConsolePath, { texts: { console: t } }: Locale): Html {
+  const groups = isBilling(visit) ? (['money'] as const) : (Object.keys(NAVIGATION) as NavigationGroup[]);
+  return html`<ul class="nav-groups">${groups.map((group) => {
+    const links = NAVIGATION[group].map((path: ConsolePath) => {
+      const here = path === current && html` aria-current="page"`;
+      const name = t.pages[path === '' ? 'overview' : path];
+      return html`<li><a href="/admin${path !== '' && `/${path}`}"${here}>${name}</a></li>`;
+    });
+    return html`<li>${group !== 'first' && html`<span id="nav-${group}">${t.groupsOfPages[group]}</span>`}<ul${group !== 'first' && html` aria-labelledby="nav-${group}"`}>${links}</ul></li>`;
+  })}</ul>`;
 }
 
 /** What part of a list the address asks for. @throws GatewayError `invalid_value` for an invented cursor. */

@@ -157,8 +157,9 @@ function renderIncident(incident: Incident, now: number, locale: Locale): Html {
     },
     locale,
   );
-  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${title}</bdi></strong>${badge(texts.status.incidentKinds[kind], kind === 'outage' ? 'bad' : 'warn')}${state}</span>
-<span class="small muted">${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}</span>
+  const tone = isOpen && !isPlanned ? (kind === 'outage' ? 'bad' : 'warn') : 'plain';
+  return html`<li><div class="stack-small"><span class="row row-apart incident-head"><strong><bdi>${title}</bdi></strong>${state}</span>
+<span class="row small muted">${badge(texts.status.incidentKinds[kind], tone)}<span>${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}</span></span>
 ${message !== null && html`<p class="small">${message}</p>`}${outcome !== null && html`<p class="small">${outcome}</p>`}
 </div>${isOpen && actions([close])}</li>`;
 }

@@ -2,8 +2,10 @@
  * The console at `/admin`: pages for operators over the services of the admin API.
  */
 
+import { RecentUsage } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { alertPages } from './alerts.js';
+import { applicationPages } from './applications.js';
 import { auditPages } from './audit.js';
 import { balancePages } from './balances.js';
 import type { ConsoleServices } from './console-route.js';
@@ -22,8 +24,9 @@ import { userPages } from './users.js';
 
 /** Every page and form of the console. */
 export function consoleRoutes(services: ConsoleServices): Route[] {
+  const recent = new RecentUsage(services);
   return [
-    ...overviewPages(services),
+    ...overviewPages(services, recent),
     ...userPages(services),
     ...invitationPages(services),
     ...orderPages(services),
@@ -31,8 +34,9 @@ export function consoleRoutes(services: ConsoleServices): Route[] {
     ...balancePages(services),
     ...keyPages(services),
     ...groupPages(services),
+    ...applicationPages(services),
     ...modelPages(services),
-    ...modelPage(services),
+    ...modelPage(services, recent),
     ...requestPages(services),
     ...jobPages(services),
     ...alertPages(services),

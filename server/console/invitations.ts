@@ -87,7 +87,8 @@ async function invitationsPage(services: ConsoleServices, call: ConsoleCall, lin
   );
   const replaced: Column<InvitationRecord> = {
     head: t.replaces,
-    cell: ({ userId }) => userId !== null && html`<a href="/admin/users/${userId}">${actorName(userId, people)}</a>`,
+    cell: ({ userId }) =>
+      userId !== null && html`<a href="/admin/users/${userId}">${actorName(userId, people, locale)}</a>`,
   };
   const plans: Column<InvitationRecord> = {
     head: t.plan,
@@ -112,12 +113,12 @@ ${dataTable<InvitationRecord>({
     {
       head: t.name,
       cell: ({ name, id }) =>
-        html`<bdi class="entry">${name ?? t.unnamed}</bdi><code class="detail small muted">${id}</code>`,
+        html`<bdi class="entry">${name ?? t.unnamed}</bdi><code class="detail small muted key">${id}</code>`,
     },
     { head: t.role, inCard: 'end', cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
     ...(rows.some(({ userId }) => userId !== null) ? [replaced] : []),
     ...(rows.some(({ terms }) => terms !== null) ? [plans] : []),
-    { head: t.by, cell: ({ invitedBy }) => actorName(invitedBy, people) },
+    { head: t.by, cell: ({ invitedBy }) => actorName(invitedBy, people, locale) },
     { head: t.expires, cell: ({ expiresAt }) => locale.minute(expiresAt) },
     {
       head: t.withdrawHead,

@@ -40,8 +40,10 @@ import {
   rangeOf,
 } from './console-route.js';
 import { action, actions } from './forms.js';
-import { renderQueues } from './overview.js';
-import { backTo, facts, history, ownerLink, ownersOf, section } from './parts.js';
+import { historySection } from './history.js';
+import { isInUse, renderQueues } from './overview.js';
+import { chooseOwner, readOwner } from './owner-filter.js';
+import { backTo, emptyList, facts, ownerLink, ownersOf } from './parts.js';
 
 const PATH = '/admin/jobs';
 const ID = { id: { description: 'Id of the job.' } };
@@ -111,24 +113,31 @@ async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const { locale, query } = call;
   const { texts } = locale;
   const { console: t, words } = texts;
-  const [kind, state, owner] = [choiceOf(query('kind'), JOB_KINDS), choiceOf(query('state'), STATES), query('account')];
+  const [kind, state] = [choiceOf(query('kind'), JOB_KINDS), choiceOf(query('state'), STATES)];
+  const account = await readOwner(services, query('account'));
+  const { accountId: owner } = account;
   const wanted: JobState | 'all' | undefined = state === 'active' ? undefined : (state ?? 'all');
   const filter = { ...(kind && { kind }), ...(wanted && { state: wanted }), ...(owner !== undefined && { owner }) };
-  const [queues, page] = await Promise.all([readQueues(services), listJobs(services, filter, rangeOf(call))]);
+  const isUnclear = account.several.length > 0;
+  const [queues, page] = await Promise.all([
+    readQueues(services),
+    isUnclear ? { items: [], at: 0, leaseMs: 0, next: undefined } : listJobs(services, filter, rangeOf(call)),
+  ]);
   const owners = await ownersOf(
     services,
     page.items.map((job) => job.owner),
   );
-  const filters = { kind, state, account: owner };
+  const filters = { kind, state, account: query('account') };
+  const reset = linkTo(PATH, filters) === PATH ? undefined : PATH;
   return {
     title: t.pages.jobs,
     current: 'jobs',
-    content: html`${renderQueues(queues, locale)}
+    content: html`${renderQueues(queues.filter(isInUse), locale)}
 ${filterCard(
   {
     path: PATH,
     label: t.pages.jobs,
-    reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
+    reset,
     fields: [
       {
         kind: 'choice',
@@ -146,7 +155,7 @@ ${filterCard(
         all: texts.usage.all,
         choices: STATES.map((value) => ({ value, label: value === 'active' ? t.jobs.active : words.jobStates[value] })),
       },
-      { kind: 'text', name: 'account', label: t.orders.account, value: owner, placeholder: 'acct_…' },
+      { kind: 'text', name: 'account', label: t.users.user, value: account.text, placeholder: t.ownerHint },
     ],
   },
   locale,
@@ -156,7 +165,9 @@ ${dataTable<ListedJob>({
   label: t.pages.jobs,
   isStacked: true,
   rows: page.items,
-  empty: { title: t.jobs.none, words: t.jobs.noneWords },
+  empty:
+    chooseOwner(account, { path: PATH, query: filters, name: 'account' }, locale) ??
+    emptyList({ title: t.jobs.none, words: reset === undefined ? t.jobs.noneYet : t.jobs.noneWords, reset }, locale),
   columns: [
     {
       head: t.jobs.job,
@@ -165,7 +176,12 @@ ${dataTable<ListedJob>({
     },
     { head: t.users.state, inCard: 'end', cell: (job) => renderState(job, locale) },
     { head: t.users.user, inCard: 'plain', cell: (job) => ownerLink(job.owner, owners) },
-    { head: t.jobs.inState, isNumber: true, cell: (job) => spanOf(inState(job, page), locale) },
+    {
+      head: t.jobs.inState,
+      isNumber: true,
+      inCard: 'none',
+      cell: (job) => spanOf(inState(job, page), locale),
+    },
     { head: t.users.created, isNumber: true, inCard: 'plain', cell: ({ createdAt }) => locale.minute(createdAt) },
   ],
 })}
@@ -176,6 +192,12 @@ ${pagesOf(call, { path: PATH, filters, ...(page.next && { next: page.next }) })}
 
 function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { texts }: Locale): Html {
   return html`${badge(texts.words.jobStates[state], TONES[state])}${error && html`<span class="detail small"><code>${error.code}</code> <span class="muted">${texts.errors.meaningOf(error.code)}</span></span>`}`;
+}
+
+/** The message is left out where it says what the code means. */
+function renderFailure({ code, message }: NonNullable<ReturnType<typeof failureOf>>, { texts }: Locale): Html {
+  const meaning = texts.errors.meaningOf(code);
+  return html`<div class="notice notice-bad"><strong>${meaning}</strong> <code>${code}</code>${message !== meaning && html`<br><span class="small" lang="en"><bdi>${message}</bdi></span>`}</div>`;
 }
 
 function jobLink(id: string | null): Html | false {
@@ -200,7 +222,7 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
   return {
     title: `${words.jobs[job.kind]}: ${words.jobStates[state]}`,
     current: 'jobs',
-    lead: backTo(PATH, t.pages.jobs),
+    back: backTo(PATH, t.pages.jobs),
     primary: actions([
       job.isRetryable &&
         action(
@@ -228,7 +250,7 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
           locale,
         ),
     ]),
-    content: html`<section class="card stack">
+    content: html`${failure && renderFailure(failure, locale)}<section class="card stack">
 ${facts([
   [t.users.state, badge(words.jobStates[state], TONES[state])],
   [t.jobs.job, copyableId(id, t.jobs.job, locale)],
@@ -259,8 +281,7 @@ ${facts([
     charge?.cost != null && services.prices !== undefined && locale.cost(charge.cost),
   ],
 ])}
-${failure && html`<div class="notice notice-warn"><strong>${texts.errors.meaningOf(failure.code)}</strong> <code>${failure.code}</code><br><span class="small" lang="en"><bdi>${failure.message}</bdi></span></div>`}
 </section>
-${section('history', t.history.title, await history(services, audit, locale))}`,
+${await historySection(services, audit, { locale })}`,
   };
 }

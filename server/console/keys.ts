@@ -58,7 +58,9 @@ import {
   readBudgets,
   textField,
 } from './forms.js';
-import { backTo, facts, history, keyStateBadge, ownerLink, ownersOf, renderBudget, section } from './parts.js';
+import { historySection } from './history.js';
+import { chooseOwner, readOwner } from './owner-filter.js';
+import { backTo, emptyList, facts, keyStateBadge, ownerLink, ownersOf, renderBudget, section } from './parts.js';
 
 const PATH = '/admin/keys';
 const ID = { id: { description: 'Id of the key: 8 characters.' } };
@@ -73,7 +75,7 @@ export function keyPages(services: ConsoleServices): Route[] {
       description: 'Page of the keys of all accounts, with search, and a form for keys of the operator.',
       query: {
         q: 'Id of a key, or the beginning of its name.',
-        account: 'Id of an account.',
+        account: 'Address or name of a user, or id of an account.',
         group: 'A group.',
         after: 'Cursor.',
       },
@@ -190,21 +192,24 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const { texts, day } = locale;
   const { console: own } = texts;
   const t = own.keys;
-  const [search, accountId, group] = [query('q'), query('account'), query('group')];
+  const [search, group] = [query('q'), query('group')];
+  const account = await readOwner(services, query('account'));
+  const { accountId } = account;
   const filter = {
     ...(search !== undefined && { search }),
     ...(accountId !== undefined && { accountId }),
     ...(group !== undefined && { group }),
   };
   const [{ items, next }, groups] = await Promise.all([
-    listKeys(services, filter, rangeOf(call)),
+    account.several.length > 0 ? { items: [], next: undefined } : listKeys(services, filter, rangeOf(call)),
     services.state.budgets.groups(),
   ]);
   const owners = await ownersOf(
     services,
     items.map(({ record }) => record.accountId),
   );
-  const filters = { q: search, account: accountId, group };
+  const filters = { q: search, account: query('account'), group };
+  const reset = linkTo(PATH, filters) === PATH ? undefined : PATH;
   const now = services.clock.now();
   const names = groups.map(({ name }) => name);
   return {
@@ -229,10 +234,10 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
       {
         path: PATH,
         label: own.pages.keys,
-        reset: linkTo(PATH, filters) === PATH ? undefined : PATH,
+        reset,
         fields: [
           { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'AbCd1234' },
-          { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
+          { kind: 'text', name: 'account', label: own.users.user, value: account.text, placeholder: own.ownerHint },
           { kind: 'text', name: 'group', label: t.group, value: group, suggestions: names },
         ],
       },
@@ -243,7 +248,9 @@ ${dataTable<ListedKey>({
   label: own.pages.keys,
   isStacked: true,
   rows: items,
-  empty: { title: t.none, words: t.noneWords },
+  empty:
+    chooseOwner(account, { path: PATH, query: filters, name: 'account' }, locale) ??
+    emptyList({ title: t.none, words: t.noneWords, reset }, locale),
   columns: [
     {
       head: t.name,
@@ -315,7 +322,7 @@ async function keyPage(
   return {
     title: record.name,
     current: 'keys',
-    lead: backTo(PATH, own.pages.keys),
+    back: backTo(PATH, own.pages.keys),
     primary: renderActions(services, whole, call, names),
     content: html`${shown && renderNewKey(shown.key, locale)}
 <section class="card stack">
@@ -348,7 +355,7 @@ ${section(
   html`<dl class="totals"><div><dt>${usage.requests}</dt><dd>${shortCount(today.requests)}</dd></div><div><dt>${usage.failed}</dt><dd>${shortCount(today.failed)}</dd></div><div><dt>${usage.tokens}</dt><dd>${shortCount(today.inputTokens + today.outputTokens)}</dd></div>${spent !== undefined && html`<div><dt>${usage.spent}</dt><dd>${spent}</dd></div>`}</dl>
 ${budgets.length > 0 && html`<h3>${t.budgets}</h3>${budgets.map(({ title, budget }) => html`<div class="stack-small"><strong class="small">${title}</strong>${renderBudget(budget, locale)}</div>`)}`}`,
 )}
-${section('history', own.history.title, await history(services, audit, locale))}`,
+${await historySection(services, audit, { locale })}`,
   };
 }
 

@@ -13,6 +13,7 @@ import {
   findModel,
   latenciesOf,
   type ModelTest,
+  type RecentUsage,
   removeModel,
   testServedModel,
   watchModels,
@@ -20,20 +21,23 @@ import {
 } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { changesOf } from '../model-changes/index.js';
-import { badge, dataTable, type Html, html, type Locale, linkTo, type PriceLine } from '../site/index.js';
+import { badge, dataTable, type Html, html, type Locale, type PriceLine } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
 import { action, actions, textField } from './forms.js';
+import { historySection } from './history.js';
 import { readServer, SERVER_FORM, serverFields } from './model-forms.js';
 import { HEALTH, pricesOf, renderLatency } from './models.js';
-import { backTo, facts, history, section } from './parts.js';
+import { backTo, facts, section } from './parts.js';
+import { usageOfDays } from './usage-part.js';
 
 const PARAMS = { id: { description: 'Id of the model.' } };
 const HISTORY = 20;
 
 const pathOf = (id: string) => `/models/${encodeURIComponent(id)}`;
 
-export function modelPage(services: ConsoleServices): Route[] {
-  const show = (call: ConsoleCall) => renderModel(services, call);
+/** @param recent Shared with the first page. */
+export function modelPage(services: ConsoleServices, recent: RecentUsage): Route[] {
+  const show = (call: ConsoleCall, tested?: readonly ModelTest[]) => renderModel(services, call, { recent, tested });
   const form = (
     verb: string,
     about: Pick<Parameters<typeof consoleForm>[1], 'summary' | 'description' | 'form' | 'run'>,
@@ -55,7 +59,7 @@ export function modelPage(services: ConsoleServices): Route[] {
       form: {},
       async run(call) {
         const { id } = findModel(services, call.param('id'));
-        return renderModel(services, call, await testServedModel(services, id));
+        return show(call, await testServedModel(services, id));
       },
     }),
     form('switch', {
@@ -163,7 +167,7 @@ function readPrices({ field, fields }: ConsoleCall, before: ModelPrices): ModelP
 async function renderModel(
   services: ConsoleServices,
   call: ConsoleCall,
-  tested?: readonly ModelTest[],
+  { recent, tested }: { recent: RecentUsage; tested?: readonly ModelTest[] | undefined },
 ): Promise<ConsolePage> {
   const { locale, param } = call;
   const { console: own } = locale.texts;
@@ -174,17 +178,19 @@ async function renderModel(
   if (!watched) throw new Error(`the model ${id} is not watched`);
   const { model, health, changed } = watched;
   const names = all.filter(({ aliasOf }) => aliasOf === id).map((one) => one.model.id);
-  const [latencies, audit] = await Promise.all([
+  const [latencies, { daysOfModels }, audit] = await Promise.all([
     latenciesOf(services),
+    recent.get(),
     services.state.audit.list({ subject: id, limit: HISTORY }),
   ]);
   const prices = pricesOf(services).get(id) ?? [];
   const made = changed ? changesOf(changed) : [];
+  const used = { at: services.clock.now(), currency: services.prices?.currency, of: { model: id } };
   const forms = modelActions(services, call, watched);
   return {
     title: id,
     current: 'models',
-    lead: backTo('/admin/models', t.all),
+    back: backTo('/admin/models', t.all),
     primary: actions(forms.whole),
     content: html`${tested && renderTest(id, tested)}<section class="card stack">
 ${facts([
@@ -197,12 +203,12 @@ ${facts([
   [t.context, model.context_length !== null && t.tokens(locale.count(model.context_length))],
   [own.models.latency, latencies.has(id) && renderLatency(latencies.get(id), locale)],
 ])}
-<p class="row small"><a href="${linkTo('/admin/requests', { model: id })}">${own.pages.requests}</a><a href="${linkTo('/admin/requests', { model: id, outcome: 'failed' })}">${t.failed}</a></p>
 </section>
+${section('usage', t.usage, usageOfDays(daysOfModels.get(id) ?? [], used, locale))}
 <div class="halves">${(serversOf(watched).length > 0 || forms.servers.some((one) => one !== false)) && section('servers', own.models.servers, renderServers(watched, locale), actions(forms.servers))}
 ${section('prices', own.models.prices, html`${renderPrices(prices, locale)}${services.livePrices === undefined && html`<p class="small muted">${t.noCurrency}</p>`}`, actions(forms.prices))}</div>
 <p class="small muted">${t.changeWords}</p>
-${section('history', own.history.title, await history(services, audit, locale))}`,
+${await historySection(services, audit, { locale })}`,
   };
 }
 

@@ -114,7 +114,7 @@ async function modelsPage(services: ConsoleServices, call: ConsoleCall): Promise
     ])}<form class="find" method="get" action="${PATH}" role="search">${wanted !== undefined && html`<input type="hidden" name="kind" value="${wanted}">`}<label class="visually-hidden" for="find">${t.search}</label><input class="input" id="find" name="q" type="search" value="${query('q')}" maxlength="200" placeholder="${t.searchFor}"><button class="button button-quiet">${words.find}</button></form></div>
 </section>
 ${groups.length === 0 && html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`}${groups.map(({ id, title, rows }) => renderGroup({ id, title, rows, facts, isWhole: wanted !== undefined }, call))}
-${section('plugins', t.plugins, renderPlugins(groupEntries(services.gateway.plugins()), locale))}
+${renderPluginCard(groupEntries(services.gateway.plugins()), locale)}
 <p class="small muted">${t.whereSet}</p>`,
   };
 }
@@ -141,7 +141,7 @@ function renderGroup({ id, title, rows, facts, isWhole }: GroupView, { locale, q
       const { model, health } = one;
       const known = summaryOf(one, facts, locale);
       return html`<li><div><a href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>${model.mock && html` ${badge(locale.texts.models.mock, 'plain')}`}<span class="state state-${HEALTH[health]}">${t.healths[health]}</span></div>
-<p class="small muted">${known.length === 0 ? t.quiet : known.map((part, index) => html`${index > 0 && ' · '}<span>${part}</span>`)}</p></li>`;
+${known.length > 0 && html`<p class="small muted">${known.map((part, index) => html`${index > 0 && ' · '}<span>${part}</span>`)}</p>`}</li>`;
     })}</ul>${more > 0 && (isWhole ? html`<p class="small muted">${t.more(more)}</p>` : html`<p class="small"><a href="${all}">${t.showMore(more)}</a></p>`)}`,
     html`<span class="small muted figures">${locale.count(rows.length)}</span>`,
   );
@@ -232,6 +232,15 @@ function duration(ms: number, { texts, count }: Locale): string {
 }
 
 const STATES: Readonly<Record<string, Tone>> = { ready: 'good', failed: 'bad', loading: 'warn' };
+
+/** Folded, unless one of them does not work. */
+function renderPluginCard(groups: readonly Plugin[], locale: Locale): Html {
+  const t = locale.texts.console.models;
+  const used = groups.filter(({ state }) => state !== 'disabled');
+  const isWell = used.every(({ state }) => state === 'ready');
+  return html`<section class="card"><details class="plugins"${!isWell && html` open`}><summary><h2 id="plugins">${t.plugins}</h2> <span class="small muted">${t.working(used.filter(({ state }) => state === 'ready').length, used.length)}</span></summary>
+${renderPlugins(groups, locale)}</details></section>`;
+}
 
 /** Those that failed first; disabled ones are named alone. */
 function renderPlugins(groups: readonly Plugin[], locale: Locale): Html {

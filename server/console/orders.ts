@@ -1,5 +1,5 @@
 /*
- * Orders in the console: the list by state, and the page of one order with its transfers, history and what its state
+ * Orders in the console: the list by state, code or user, and the page of one order with its transfers, history and what its state
  * allows: confirm, cancel, refund. Each action states what it will do to the plan of the account. The rules are those of
  * server/payments, which refuse what a form offered too late.
  */
@@ -19,9 +19,13 @@ import {
   rangeOf,
 } from './console-route.js';
 import { action, actions } from './forms.js';
-import { backTo, facts, history, ownerLink, ownersOf, section } from './parts.js';
+import { historySection } from './history.js';
+import { chooseOwner, readOwner } from './owner-filter.js';
+import { backTo, emptyList, facts, ownerLink, ownersOf, section } from './parts.js';
 
 const PATH = '/admin/orders';
+/** As users write it. */
+const CODE_TEXT = /^mg[0-9a-z]{8}$/i;
 const CODE = { code: { description: 'Code of the order.' } };
 type Verb = 'confirm' | 'cancel' | 'refund';
 
@@ -53,8 +57,13 @@ export function orderPages(services: ConsoleServices): Route[] {
       forBilling: true,
       path: '/orders',
       summary: 'Orders in the console',
-      description: 'Page of the orders of all accounts, by state and account.',
-      query: { state: 'A state of orders.', account: 'Id of an account.', after: 'Cursor.' },
+      description: 'Page of the orders of all accounts, by state, and by code, user or account.',
+      query: {
+        q: 'Code of an order, address or name of a user, or id of an account.',
+        state: 'A state of orders.',
+        account: 'Id of an account. Used without `q`.',
+        after: 'Cursor.',
+      },
       show: (call) => ordersPage(services, call),
     }),
     consolePage(services, {
@@ -76,14 +85,23 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
   const { locale, query, isBilling } = call;
   const { texts, day, money } = locale;
   const t = texts.console.orders;
-  const [state, accountId] = [choiceOf(query('state'), ORDER_STATES), query('account')];
+  const [state, search] = [choiceOf(query('state'), ORDER_STATES), query('q') ?? query('account')];
+  const code = search !== undefined && CODE_TEXT.test(search) ? search.toUpperCase() : undefined;
+  const account = await readOwner(services, code === undefined ? search : undefined);
+  const { accountId } = account;
   const filter = { ...(state && { state }), ...(accountId !== undefined && { accountId }) };
-  const { items, next } = await listOrders(services, filter, rangeOf(call));
+  const { items, next } =
+    code !== undefined
+      ? { items: await services.state.orders.ofCodes([code]) }
+      : account.several.length > 0
+        ? { items: [] }
+        : await listOrders(services, filter, rangeOf(call));
   const owners = await ownersOf(
     services,
     items.map((order) => order.accountId),
   );
-  const isFiltered = state !== undefined || accountId !== undefined;
+  const filters = { q: search, state };
+  const reset = search !== undefined || state !== undefined ? PATH : undefined;
   return {
     title: t.title,
     current: 'orders',
@@ -92,8 +110,9 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
       {
         path: PATH,
         label: t.title,
-        reset: isFiltered ? PATH : undefined,
+        reset,
         fields: [
+          { kind: 'text', name: 'q', label: t.search, value: code ?? account.text, placeholder: t.searchHint },
           {
             kind: 'choice',
             name: 'state',
@@ -102,7 +121,6 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
             all: texts.usage.all,
             choices: ORDER_STATES.map((value) => ({ value, label: texts.words.orderStates[value] })),
           },
-          { kind: 'text', name: 'account', label: t.account, value: accountId, placeholder: 'acct_…' },
         ],
       },
       locale,
@@ -112,7 +130,9 @@ ${dataTable<OrderRecord>({
   label: t.title,
   isStacked: true,
   rows: items,
-  empty: { title: t.none, words: isFiltered ? t.noneFound : t.noneYet },
+  empty:
+    chooseOwner(account, { path: PATH, query: filters, name: 'q' }, locale) ??
+    emptyList({ title: t.none, words: reset === undefined ? t.noneYet : t.noneFound, reset }, locale),
   columns: [
     {
       head: texts.orders.code,
@@ -134,7 +154,7 @@ ${dataTable<OrderRecord>({
     { head: texts.orders.date, isNumber: true, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
   ],
 })}
-${pagesOf(call, { path: PATH, filters: { state, account: accountId }, ...(next && { next }) })}
+${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
 </section>`,
   };
 }
@@ -150,9 +170,9 @@ async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<
   return {
     title: t.orderTitle(order.code),
     current: 'orders',
-    lead: backTo(PATH, t.title),
+    back: backTo(PATH, t.title),
     primary: renderActions(whole, locale),
-    content: html`<section class="card stack">
+    content: html`${order.state === 'needs_review' && renderReview(transfers, locale)}<section class="card stack">
 ${facts([
   [t.state, orderBadge(order.state, locale)],
   [t.user, ownerLink(order.accountId, owners, !isBilling)],
@@ -165,10 +185,9 @@ ${facts([
   [texts.orders.paidOn, order.paidAt !== null && day(order.paidAt)],
   [texts.orders.receipt, receiptName(order)],
 ])}
-${order.state === 'needs_review' && renderReview(transfers, locale)}
 </section>
-${section('transfers', t.transfers, renderTransfers(transfers, locale))}
-${section('history', texts.console.history.title, await history(services, whole.audit, locale))}`,
+${(transfers.length > 0 || paidAmount > 0) && section('transfers', t.transfers, renderTransfers(transfers, locale))}
+${await historySection(services, whole.audit, { locale })}`,
   };
 }
 

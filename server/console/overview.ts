@@ -4,20 +4,21 @@
  * were added up.
  */
 
-import { type Overview, type Queue, RecentUsage, readOverview } from '../admin/index.js';
+import { type Overview, type Queue, type RecentUsage, readOverview } from '../admin/index.js';
 import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
-import { badge, barChart, copyableId, costOf, dataTable, type Html, html, type Locale, linkTo } from '../site/index.js';
+import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo } from '../site/index.js';
 import { shownRequestId, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { alertRow } from './alerts.js';
 import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
 import { type Owners, ownerLink, ownersOf, section } from './parts.js';
+import { daysChart, roughCost, usageTotals } from './usage-part.js';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-const DAYS = 7;
+/** Different failures that are listed. */
+const FAILURES = 5;
 
-export function overviewPages(services: ConsoleServices): Route[] {
-  const recent = new RecentUsage(services);
+/** @param recent Shared with other pages. */
+export function overviewPages(services: ConsoleServices, recent: RecentUsage): Route[] {
   return [
     consolePage(services, {
       path: '',
@@ -57,7 +58,7 @@ ${renderToday(view, locale)}
 <div class="halves">${renderSums({ id: 'accounts', title: t.accounts, groups: overview.accounts, cell: (name) => ownerLink(name, view.owners) }, view, locale)}
 ${renderSums({ id: 'models', title: t.models, groups: overview.models, cell: (name) => html`<code>${name}</code>` }, view, locale)}</div>
 ${renderFailures(overview, locale)}
-${renderQueues(overview.queues, locale)}`,
+${renderQueues(overview.queues.filter(isInUse), locale)}`,
   };
 }
 
@@ -111,44 +112,16 @@ function renderWaiting({ overview: { waiting, at }, owners }: OverviewView, loca
   );
 }
 
-/** Days without requests are part of the chart. */
-function lastDays({ at, days }: Overview): { name: string; group: UsageGroup | undefined }[] {
-  return Array.from({ length: DAYS }, (_, index) => {
-    const name = dayOf(at - (DAYS - 1 - index) * DAY_MS);
-    return { name, group: days.find((one) => one.name === name) };
-  });
-}
-
 function renderToday({ overview, currency }: OverviewView, locale: Locale): Html {
-  const { texts, shortCount, shortDay, cost } = locale;
-  const { console: t, usage } = texts;
+  const t = locale.texts.console;
   const { today, at } = overview;
   const day = dayOf(at);
-  const of = (outcome?: string) => linkTo('/admin/requests', { from: day, to: day, outcome });
-  const leading = (value: number, outcome?: 'failed' | 'refused') =>
-    value === 0
-      ? '0'
-      : html`<a href="${of(outcome)}">${shortCount(value)}<span class="visually-hidden"> ${usage.leading[outcome ?? 'requests']}</span></a>`;
-  const days = lastDays(overview).map(({ name, group }) => ({
-    label: shortDay(Date.parse(name)),
-    counts: group?.counts,
-  }));
-  const requests = days.map(({ label, counts }) => ({ label, value: counts?.requests ?? 0, bad: counts?.failed ?? 0 }));
-  const costs = days.map(({ label, counts }) => ({ label, value: counts?.cost ?? 0 }));
+  const of = { from: day, to: day };
   return section(
     'today',
     t.overview.today,
-    html`<dl class="totals">
-<div><dt>${usage.requests}</dt><dd>${leading(today.requests)}</dd></div>
-<div><dt>${usage.failed}</dt><dd>${leading(today.failed, 'failed')}</dd></div>
-<div><dt>${usage.refused}</dt><dd>${leading(today.refused, 'refused')}</dd></div>
-<div><dt>${usage.tokensIn}</dt><dd>${shortCount(today.inputTokens)}</dd></div>
-<div><dt>${usage.tokensOut}</dt><dd>${shortCount(today.outputTokens)}</dd></div>
-${today.images > 0 && html`<div><dt>${usage.images}</dt><dd>${shortCount(today.images)}</dd></div>`}
-${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${costOf(today, locale)}</dd></div>`}
-</dl>
-<div class="charts"><div class="stack-small"><h3>${t.overview.requestsOfDays}</h3>${barChart({ bars: requests, now: texts.words.spans.today, words: t.overview.requestsOfDays, describe: ({ value, bad = 0 }) => usage.bar(value, bad), short: shortCount })}</div>
-${currency !== undefined && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, now: texts.words.spans.today, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, 4) })}</div>`}</div>`,
+    html`${usageTotals(today, { currency, of }, locale)}
+${daysChart({ days: overview.days, at, currency }, locale)}`,
   );
 }
 
@@ -181,48 +154,68 @@ function renderSums({ id, title, groups, cell }: SumsView, { currency }: Overvie
         },
         ...(currency === undefined
           ? []
-          : [{ head: usage.cost(currency), isNumber: true, cell: ({ counts }: UsageGroup) => costOf(counts, locale) }]),
+          : [
+              {
+                head: usage.cost(currency),
+                isNumber: true,
+                cell: ({ counts }: UsageGroup) => roughCost(counts, locale),
+              },
+            ]),
       ],
     }),
   );
 }
 
+/** The same failure again is one row, with the latest request. */
 function renderFailures({ failures }: Overview, locale: Locale): Html {
-  const { texts, second } = locale;
+  const { texts, second, count } = locale;
   const { console: t, usage } = texts;
+  const same = ({ errorCode, status, route, model }: UsageEntry) => [errorCode ?? status, route, model].join(' ');
+  const groups = [...Map.groupBy(failures, same).values()].slice(0, FAILURES);
+  const rows = groups.flatMap(([latest, ...others]) => (latest ? [{ latest, times: others.length + 1 }] : []));
   return section(
     'failures',
     t.overview.failures,
-    dataTable<UsageEntry>({
+    dataTable<(typeof rows)[number]>({
       label: t.overview.failures,
       isStacked: true,
-      rows: failures,
+      rows,
       empty: { title: t.overview.noFailures, words: t.overview.noFailuresWords },
       columns: [
         {
           head: usage.list.errorCode,
-          cell: ({ errorCode, status }) =>
+          cell: ({ latest: { errorCode, status } }) =>
             html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a><span class="detail small muted">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
         },
         {
           head: usage.list.routeAndModel,
           inCard: 'line',
-          cell: ({ route, model }) =>
+          cell: ({ latest: { route, model } }) =>
             html`<code>${route}</code>${model !== '' && html`<bdi class="detail small muted">${model}</bdi>`}`,
         },
         {
-          head: usage.list.requestId,
+          head: t.overview.times,
+          isNumber: true,
+          cell: ({ times }) => count(times),
+        },
+        {
+          head: t.overview.latest,
           inCard: 'line',
-          cell: (row) => {
-            const id = shownRequestId(row);
+          cell: ({ latest }) => {
+            const id = shownRequestId(latest);
             return copyableId(id, usage.list.requestId, locale, linkTo('/admin/requests', { request_id: id }));
           },
         },
-        { head: usage.list.time, isNumber: true, inCard: 'end', cell: (row) => second(row.at) },
+        { head: usage.list.time, isNumber: true, inCard: 'end', cell: ({ latest }) => second(latest.at) },
       ],
     }),
     failures.length > 0 && html`<a class="small" href="/admin/requests?outcome=failed">${t.overview.allFailures}</a>`,
   );
+}
+
+/** Whether jobs of the kind wait, run, ended within the last hour, or are paused. */
+export function isInUse({ queued, running, completed, failed, cancelled, pausedAt }: Queue): boolean {
+  return queued + running + completed + failed + cancelled > 0 || pausedAt !== null;
 }
 
 export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
@@ -238,7 +231,7 @@ export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
     html`<div class="compact">${dataTable<Queue>({
       label: t.jobs.queues,
       rows: queues,
-      empty: { title: t.jobs.none, words: '' },
+      empty: { title: t.jobs.noQueues, words: '' },
       columns: [
         { head: t.jobs.kind, cell: ({ kind }) => words.jobs[kind] },
         { head: words.jobStates.queued, isNumber: true, cell: ({ queued, kind }) => leading(queued, kind, 'queued') },

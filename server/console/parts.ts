@@ -1,26 +1,13 @@
 /*
- * Parts that pages of the console share: facts, ids with a button that copies them, the history of a subject, names of
- * accounts, and what is left of budgets. Names are those of users and may be anything: they have a text direction of
- * their own.
+ * Parts that pages of the console share: facts, sections, names of persons who acted and of accounts, and what is left of
+ * budgets. Names are those of users and may be anything: they have a text direction of their own.
  */
 
 import type { UserRecord } from '../accounts/index.js';
 import type { AdminServices } from '../admin/index.js';
-import type { AuditEntry } from '../audit/index.js';
 import type { BudgetState } from '../budgets/index.js';
 import { type ApiKeyRecord, isSiteAccount, keyState } from '../keys/index.js';
-import {
-  badge,
-  bar,
-  copyableId,
-  dataTable,
-  type Html,
-  type HtmlValue,
-  html,
-  keyBadge,
-  keyEnd,
-  type Locale,
-} from '../site/index.js';
+import { badge, bar, type Html, type HtmlValue, html, keyBadge, keyEnd, type Locale } from '../site/index.js';
 import { leftOf } from '../usage/index.js';
 
 /** Names and values; those without a value are left out. */
@@ -32,6 +19,15 @@ export function facts(list: readonly (readonly [name: string, value: HtmlValue])
 /** From a page to the list that it is part of. */
 export function backTo(path: string, list: string): Html {
   return html`<a href="${path}">← ${list}</a>`;
+}
+
+/** Why a list has no rows, with the way back to all of them. @param reset Default: nothing limits it. */
+export function emptyList(
+  { title, words, reset }: { title: string; words: Html | string; reset?: string | undefined },
+  { texts }: Locale,
+): { title: string; words: Html | string } {
+  if (reset === undefined) return { title, words };
+  return { title, words: html`${words} <a href="${reset}">${texts.console.showAll}</a>` };
 }
 
 /** A part of a page with a heading. @param id Unique in the page. */
@@ -57,79 +53,19 @@ function userOf(actor: string): string | undefined {
   return /^(?:\w+:)?(user_\w+)$/.exec(actor)?.[1];
 }
 
-/** The name of a person who acted, or the actor as the audit log has it. */
-export function actorName(actor: string, people: People): Html {
+const ACTOR = /^(operator|billing|user|bank):(?:key:)?(.+)$/;
+
+/** The name of a person who acted, or in words who else it was. */
+export function actorName(actor: string, people: People, { texts }: Locale): Html {
   const user = people.get(userOf(actor) ?? '');
-  if (!user) return html`<bdi class="small mono clip" title="${actor}">${actor}</bdi>`;
-  return html`<bdi title="${actor}">${user.name ?? user.email ?? user.id}</bdi>`;
-}
-
-/** Who did what, latest first. */
-export async function history(
-  services: Pick<AdminServices, 'state'>,
-  rows: readonly AuditEntry[],
-  locale: Locale,
-  withSubject = false,
-): Promise<Html> {
-  const people = await peopleOf(
-    services,
-    rows.map(({ actor }) => actor),
-  );
-  const { words, console: own } = locale.texts;
-  const t = own.history;
-  const states: Readonly<Record<string, string>> = {
-    'as configured': own.model.asConfigured,
-    ...own.alerts.states,
-    ...words.jobStates,
-    ...words.orderStates,
-  };
-  const stateOf = (name: string) => (Object.hasOwn(states, name) ? states[name] : name);
-  const changeOf = ({ from, to }: AuditEntry) =>
-    to !== null &&
-    html`<span class="detail small muted">${from !== null && `${stateOf(from)} → `}${stateOf(to)}</span>`;
-  return dataTable<AuditEntry>({
-    label: t.title,
-    isStacked: true,
-    rows,
-    // The whole log has many of a day.
-    ...(withSubject && { groupOf: ({ at }: AuditEntry) => locale.longDay(at) }),
-    empty: { title: t.none, words: t.noneWords },
-    columns: [
-      {
-        head: t.action,
-        cell: (entry) =>
-          html`<span class="entry" title="${entry.action}">${t.actions[entry.action]}</span>${changeOf(entry)}${entry.note !== null && entry.note !== '' && html`<span class="detail small said"><span class="visually-hidden">${t.note}: </span><bdi>${entry.note}</bdi></span>`}`,
-      },
-      ...(withSubject
-        ? [
-            {
-              head: t.subject,
-              inCard: 'plain' as const,
-              cell: ({ subject, action }: AuditEntry) =>
-                copyableId(subject, t.subject, locale, pathOf(subject, action)),
-            },
-          ]
-        : []),
-      { head: t.actor, inCard: 'plain', cell: ({ actor }) => actorName(actor, people) },
-      {
-        head: t.time,
-        isNumber: true,
-        inCard: 'end',
-        cell: ({ at }) => (withSubject ? locale.clock(at) : locale.second(at)),
-      },
-    ],
-  });
-}
-
-/** A subject of the audit log leads to its page, if it has one. */
-function pathOf(subject: string, action: string): string | undefined {
-  const part = encodeURIComponent(subject);
-  if (action.startsWith('model.')) return `/admin/models/${part}`;
-  if (/^(?:user|acct)_\w+$/.test(subject)) return `/admin/users/${part}`;
-  if (/^MG[0-9A-Z]{8}$/.test(subject)) return `/admin/orders/${part}`;
-  if (/^[a-z]+job_\w+$|^batch_\w+$/.test(subject)) return `/admin/jobs/${part}`;
-  if (/^[A-Za-z0-9_-]{8}$/.test(subject)) return `/admin/keys/${part}`;
-  return undefined;
+  if (user) return html`<bdi title="${actor}">${user.name ?? user.email ?? user.id}</bdi>`;
+  const t = texts.console.history.actors;
+  if (actor === 'gateway') return html`<span title="${actor}">${t.gateway}</span>`;
+  const [, kind, name = ''] = ACTOR.exec(actor) ?? [];
+  if (kind === undefined) return html`<bdi class="small mono clip" title="${actor}">${actor}</bdi>`;
+  const role = actor.includes(':key:') ? t.key : t[kind as 'operator'];
+  // A bank of its own kind has no other name.
+  return html`<span title="${actor}">${role}${name !== kind && html` <bdi>${name}</bdi>`}</span>`;
 }
 
 /** Users of the accounts of a page, by account. */

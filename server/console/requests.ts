@@ -28,7 +28,8 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { ownerLink, ownersOf } from './parts.js';
+import { chooseOwner, type OwnerFilter, readOwner } from './owner-filter.js';
+import { emptyList, ownerLink, ownersOf } from './parts.js';
 
 const PATH = '/admin/requests';
 const SUGGESTED = 50;
@@ -44,7 +45,7 @@ export function requestPages(services: ConsoleServices): Route[] {
         from: 'First day by UTC, e.g. 2026-06-15.',
         to: 'Last day by UTC.',
         outcome: '`succeeded`, `failed` or `refused`.',
-        account: 'Id of an account.',
+        account: 'Address or name of a user, or id of an account.',
         key: 'Id of a key.',
         model: 'Id of a model, or a platform.',
         route: 'A route, such as /v1/chat/completions.',
@@ -82,7 +83,9 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
   const { locale } = call;
   const now = services.clock.now();
   const filter = filterOf(call, now);
-  const { days, accountId, keyId, ...rest } = filter;
+  const { days, accountId: text, keyId, ...rest } = filter;
+  const account = await readOwner(services, text);
+  const { accountId } = account;
   const wanted = {
     ...rest,
     ...(accountId !== undefined && { accountId }),
@@ -90,7 +93,8 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
     from: Date.parse(days.from),
     to: Date.parse(days.to) + DAY_MS,
   };
-  const { items, next } = await listRequests(services, wanted, rangeOf(call));
+  const { items, next } =
+    account.several.length > 0 ? { items: [] } : await listRequests(services, wanted, rangeOf(call));
   const owners = await ownersOf(
     services,
     items.map((entry) => entry.accountId),
@@ -107,6 +111,9 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
     cell: (row) =>
       html`${ownerLink(row.accountId, owners)}<span class="detail small muted key">${isOne ? html`<a href="/admin/keys/${row.keyId}">${key(row)}</a>` : key(row)}</span>`,
   };
+  const empty =
+    chooseOwner(account, { path: PATH, query, name: 'account' }, locale) ??
+    emptyList({ title: usage.list.none, words: t.requests.none, reset: PATH }, locale);
   const rows = { path: PATH, query, currency: services.prices?.currency, owner };
   return {
     title: t.requests.title,
@@ -114,10 +121,10 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
     lead: t.requests.lead,
     content: isOne
       ? requestDetails({ ...rows, rows: items }, locale)
-      : html`${renderFilters(filter, { today: dayOf(now), models: watchModels(services).map(({ model }) => model.id) }, locale)}
+      : html`${renderFilters(filter, { account, today: dayOf(now), models: watchModels(services).map(({ model }) => model.id) }, locale)}
 <section class="card stack"><h2 class="visually-hidden" id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
 ${outcomeTabs(rows, locale)}
-${requestTable({ ...rows, label: t.requests.title, rows: items, empty: { title: usage.list.none, words: t.requests.none } }, locale)}
+${requestTable({ ...rows, label: t.requests.title, rows: items, empty }, locale)}
 ${pagesOf(call, { path: PATH, filters: query, ...(next && { next }) })}
 </section>`,
   };
@@ -125,11 +132,11 @@ ${pagesOf(call, { path: PATH, filters: query, ...(next && { next }) })}
 
 function renderFilters(
   filter: Filter,
-  { today, models }: { today: string; models: readonly string[] },
+  { account, today, models }: { account: OwnerFilter; today: string; models: readonly string[] },
   locale: Locale,
 ): Html {
   const { usage: t, console: own } = locale.texts;
-  const { days, outcome, accountId, keyId, model, route, errorCode, requestId } = filter;
+  const { days, outcome, keyId, model, route, errorCode, requestId } = filter;
   return filterCard(
     {
       path: PATH,
@@ -141,7 +148,7 @@ function renderFilters(
       fields: [
         { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'upstream_timeout' },
         { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
-        { kind: 'text', name: 'account', label: own.orders.account, value: accountId, placeholder: 'acct_…' },
+        { kind: 'text', name: 'account', label: own.users.user, value: account.text, placeholder: own.ownerHint },
         { kind: 'text', name: 'key', label: t.key, value: keyId, placeholder: 'AbCd1234' },
         {
           kind: 'text',

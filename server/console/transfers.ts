@@ -104,14 +104,16 @@ ${dataTable<RecordedTransaction>({
       head: texts.orders.amount,
       isNumber: true,
       inCard: 'end',
-      cell: (transfer) =>
-        html`${locale.money(transfer.amount, transfer.currency)}${renderExpected(transfer, orders.get(transfer.orderCode ?? ''), locale)}`,
+      cell: ({ amount, currency }) => locale.money(amount, currency),
     },
     {
       head: t.review,
       inCard: 'plain',
-      cell: ({ review: why, orderCode }) =>
-        html`${why !== null && badge(texts.console.reviews[why], 'warn')}${orderCode !== null && html`<span class="detail small">${t.order} <a href="/admin/orders/${orderCode}"><code>${orderCode}</code></a></span>`}`,
+      cell: (transfer) => {
+        const { review: why, orderCode } = transfer;
+        const of = orderCode !== null && html`<a href="/admin/orders/${orderCode}"><code>${orderCode}</code></a>`;
+        return html`${why !== null && badge(texts.console.reviews[why], 'warn')}${of && html`<span class="detail small">${t.order} ${of}</span>`}${renderExpected(transfer, orders.get(orderCode ?? ''), locale)}`;
+      },
     },
     { head: texts.console.history.action, isActions: true, cell: (transfer) => renderActions(transfer, call) },
   ],

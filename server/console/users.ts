@@ -14,6 +14,7 @@ import {
   setPlan,
   showUser,
   stateOfUser,
+  sumUsage,
   type WholeUser,
 } from '../admin/index.js';
 import type { BudgetState } from '../budgets/index.js';
@@ -54,11 +55,15 @@ import {
   readBudgets,
   textField,
 } from './forms.js';
-import { backTo, facts, history, keyStateBadge, renderBudget, section } from './parts.js';
+import { historySection } from './history.js';
+import { backTo, emptyList, facts, keyStateBadge, renderBudget, section } from './parts.js';
+import { shownDays, usageOfDays } from './usage-part.js';
 
 const PATH = '/admin/users';
 const STATES = ['active', 'suspended'] as const;
 const MAX_DAYS = 3_660;
+/** Latest changes on the page of a user; the audit log has all. */
+const HISTORY = 8;
 const ID = { id: { description: 'Id of the user, or of the account.' } };
 
 export function userPages(services: ConsoleServices): Route[] {
@@ -208,7 +213,10 @@ ${dataTable<ListedUser>({
   label: t.title,
   isStacked: true,
   rows: items,
-  empty: { title: t.none, words: isFiltered ? t.noneFound : t.noneYet },
+  empty: emptyList(
+    { title: t.none, words: isFiltered ? t.noneFound : t.noneYet, reset: isFiltered ? PATH : undefined },
+    locale,
+  ),
   columns: [
     {
       head: t.user,
@@ -242,17 +250,20 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const { locale, param } = call;
   const whole = await showUser(services, param('id'));
   const { user, account } = whole;
-  const [budgets, balance] = await Promise.all([
+  const at = services.clock.now();
+  const [days, budgets, balance] = await Promise.all([
+    sumUsage(services, { by: 'day', accountId: user.accountId, ...shownDays(at) }),
     services.state.budgets.of({ scope: 'account', subject: user.accountId }),
     services.state.balances.find(user.accountId),
   ]);
   const { texts, day } = locale;
   const t = texts.console.users;
+  const used = { at, currency: services.prices?.currency, of: { account: user.accountId } };
   const name = nameOf(user);
   return {
     title: name,
     current: 'users',
-    lead: backTo(PATH, t.title),
+    back: backTo(PATH, t.title),
     primary: renderUserActions(whole, locale),
     content: html`<section class="card stack">
 ${facts([
@@ -264,14 +275,14 @@ ${facts([
   [t.id, copyableId(user.id, t.id, locale)],
   [t.account, copyableId(user.accountId, t.account, locale)],
 ])}
-<p class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></p>
 </section>
+${section('usage', texts.console.model.usage, usageOfDays(days, used, locale), html`<span class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></span>`)}
 <div class="halves">${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
 <div class="stack">${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call, currency: services.prices?.currency }))}
 ${section('balance', t.balance, balance ? html`<p class="figures">${locale.smallMoney(balance.amount, balance.currency)}</p>` : html`<p class="muted">${texts.console.balances.noBalance}</p>`, html`<a class="small" href="/admin/balances/${user.accountId}">${t.toBalance}</a>`)}</div></div>
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
 ${section('orders', t.orders, renderOrders(services, whole.orders, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
-${section('history', texts.console.history.title, await history(services, whole.audit, locale))}`,
+${await historySection(services, whole.audit.slice(0, HISTORY), { locale, all: linkTo('/admin/audit', { subject: user.email ?? user.id }) })}`,
   };
 }
 

@@ -3,7 +3,8 @@
  * log lines and security headers are those of every route, and it sees the address of the site behind any proxy. Only
  * the parameters that count reach it, and of cookies only its own two. It is loaded by the first request. Agents can sign
  * in if the site has a sign-in and an address with https or on loopback. So can people at the applications of the operator,
- * for which it is an OpenID provider: who is signed in here goes on there at once.
+ * for which it is an OpenID provider: who is signed in here goes on there at once, unless the application asks for a new
+ * sign-in (`prompt=login`, `max_age`). With `prompt=none` no page is shown; who cannot go on at once is an error then.
  */
 
 import type { KeyObject } from 'node:crypto';
@@ -15,12 +16,14 @@ import { type CallAnswer, callHandler, clientSignal, type RequestContext, type S
 import { GRANTS, type Grant, type KeyTable, newToken } from '../keys/index.js';
 import { MCP_PATH } from '../mcp/index.js';
 import { freeTierTerms, type PlanTermsOptions } from '../plans/index.js';
+import type { ApplicationSignIns } from './application-sign-ins.js';
 import { APPLICATION_SCOPES, findApplication, readApplicationScope } from './applications.js';
 import type { Artifacts } from './artifacts.js';
 import { describeRedirect, isDocumentId, MetadataError } from './client-metadata.js';
 import type { AgentProgram, ConnectionRecord, Connections } from './connections.js';
 import { AUTHORIZE_PATH, KEYS_PATH, TOKEN_PATH, USERINFO_PATH } from './paths.js';
 import type { Programs } from './programs.js';
+import { type Demand, demandIn, promptOf, promptOfAgent, type SignedInHere } from './prompts.js';
 import type { Provider } from './provider.js';
 
 export const RESOURCE_METADATA_PATH = '/.well-known/oauth-protected-resource';
@@ -35,6 +38,7 @@ export interface AgentSignInStores {
   artifacts: Artifacts;
   programs: Programs;
   connections: Connections;
+  applications: ApplicationSignIns;
 }
 
 export interface AuthorizationServerOptions extends PlanTermsOptions {
@@ -163,15 +167,17 @@ export class AuthorizationServer {
       ...common,
       scopes_supported: [...APPLICATION_SCOPES, ...GRANTS],
       [method]: ['client_secret_basic', 'client_secret_post', 'none'],
-      claims_supported: ['sub', 'name', 'email', 'iss', 'aud', 'exp', 'iat'],
+      prompt_values_supported: ['none', 'login'],
+      claims_supported: ['sub', 'name', 'email', 'auth_time', 'iss', 'aud', 'exp', 'iat'],
     };
   }
 
   /**
    * Begins a request for access.
+   * @param here Who is signed in at the site, for requests of applications.
    * @throws GatewayError `agent_request_invalid`, if the browser cannot be sent back to the program.
    */
-  async begin(context: RequestContext): Promise<CallAnswer> {
+  async begin(context: RequestContext, here?: SignedInHere): Promise<CallAnswer> {
     const sent = new URLSearchParams(context.querystring);
     const [clientId, ...more] = sent.getAll('client_id');
     if (clientId === undefined || more.length > 0) throw invalidRequest('client_id must be sent once.');
@@ -179,7 +185,9 @@ export class AuthorizationServer {
     const passed = new URLSearchParams();
     for (const name of [...PARAMETERS, isApplication ? 'nonce' : 'resource'])
       for (const value of sent.getAll(name)) passed.append(name, value);
-    if (sent.get('prompt') === 'none') passed.set('prompt', 'none');
+    const now = () => this.#options.agentSignIn.applications.now();
+    const asked = isApplication ? await promptOf(sent, here, now) : promptOfAgent(sent);
+    for (const [name, value] of asked) passed.set(name, value);
     const scope = isApplication ? readApplicationScope(sent.get('scope')) : readScope(sent.get('scope'));
     passed.set('scope', scope.join(' '));
     if (!isApplication) await this.#checkProgram(clientId);
@@ -222,21 +230,38 @@ export class AuthorizationServer {
     return { program: { clientId, name, host, redirectHost }, isLocal, isApp, grants: readScope(scope ?? null) };
   }
 
+  /** What the application whose request this browser has begun asks of the sign-in. Undefined for agents. */
+  async demandOf(context: RequestContext, uid: string): Promise<Demand | undefined> {
+    const { provider } = await this.#open();
+    const params = (await this.#interaction(provider, context, uid)).params as Params;
+    return this.isApplication(params.client_id ?? '') ? demandIn(params) : undefined;
+  }
+
+  /** Sends the browser back to the application, whose user would have to sign in on a page. @returns The path to go on at. */
+  async refuseSilently(context: RequestContext): Promise<string> {
+    const { provider } = await this.#open();
+    const refusal = { error: 'login_required', error_description: 'The user is not signed in, or not recently.' };
+    return pathOf(await provider.interactionResult(context.req, context.res, refusal));
+  }
+
   /**
    * Signs a user in at the application whose request this browser has begun.
    * @returns The path at which the browser goes on. Undefined if the request is that of an agent.
    * @throws GatewayError `agent_request_invalid`.
    */
-  async signIn(context: RequestContext, uid: string, { id: accountId }: UserRecord): Promise<string | undefined> {
+  async signIn(context: RequestContext, uid: string, here: SignedInHere): Promise<string | undefined> {
     const { provider } = await this.#open();
     const { client_id: clientId = '', scope } = (await this.#interaction(provider, context, uid)).params as Params;
     if (!this.isApplication(clientId)) return undefined;
+    const { id: accountId } = here.user;
     const grant = new provider.Grant({ accountId, clientId });
     const grantId = newToken();
     Object.assign(grant, { jti: grantId, expiresIn: APPLICATION_SECONDS });
     grant.addOIDCScope(readApplicationScope(scope ?? null).join(' '));
     await grant.save();
-    const result = { login: { accountId, remember: false }, consent: { grantId } };
+    await this.#options.agentSignIn.applications.signedIn(clientId, accountId);
+    const ts = Math.floor(here.signedInAt / 1_000);
+    const result = { login: { accountId, remember: false, ts }, consent: { grantId } };
     return pathOf(await provider.interactionResult(context.req, context.res, result));
   }
 

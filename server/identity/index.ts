@@ -6,6 +6,7 @@
 import './errors.js';
 
 export { AgentTokens, createAgentAuth } from './agent-tokens.js';
+export { type ApplicationSignIn, ApplicationSignIns } from './application-sign-ins.js';
 export { applicationSecret } from './applications.js';
 export { Artifacts } from './artifacts.js';
 export {

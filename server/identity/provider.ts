@@ -33,6 +33,7 @@ import {
   USERINFO_PATH,
 } from './paths.js';
 import type { Programs } from './programs.js';
+import { OWN_FIELDS } from './prompts.js';
 
 /** Seconds that a request for access waits for its user. */
 const REQUEST_SECONDS = 600;
@@ -95,6 +96,8 @@ function configure({ resource, secret, activeUser, ...stored }: ProviderOptions)
     // Many applications read the name in the identity token alone.
     conformIdTokenClaims: false,
     responseTypes: ['code'],
+    // Those beside the protocol are set by the gateway alone.
+    extraParams: [...OWN_FIELDS],
     pkce: { required: () => true },
     clientAuthMethods: ['none', 'client_secret_post'],
     clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'EdDSA' },

@@ -29,6 +29,7 @@ import { type AuthorizationServer, RESOURCE_METADATA_PATH } from './authorizatio
 import { MetadataError, readMetadata } from './client-metadata.js';
 import { type ConnectionServices, connectionRoutes } from './connection-routes.js';
 import { AUTHORIZE_PATH, KEYS_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH, USERINFO_PATH } from './paths.js';
+import type { SignedInHere } from './prompts.js';
 
 const MAX_BODY_BYTES = 64 * 1024;
 const REQUESTS_PER_MINUTE = 60;
@@ -115,6 +116,15 @@ export function identityRoutes(services: AgentSignInServices): Route[] {
           description: 'Grants, separated by spaces. Default: all. Of applications: `openid profile email`.',
         },
         nonce: { schema: Text, description: 'Of applications: is in the identity token.' },
+        prompt: {
+          schema: Text,
+          description:
+            'Of applications: `none` shows no page and may end in `login_required`; `login` asks for a new sign-in.',
+        },
+        max_age: {
+          schema: Text,
+          description: 'Of applications: seconds since the sign-in after which a new one is asked for.',
+        },
         state: { schema: Text, description: 'Returned unchanged.' },
         resource: { schema: Text, description: 'The address of `/mcp`, the only one that tokens are for.' },
       },
@@ -276,7 +286,14 @@ class Handlers {
 
   async begin(context: RequestContext): Promise<void> {
     const { authorization } = this.#admit(context, this.#requests);
-    follow(context, await authorization.begin(context));
+    follow(context, await authorization.begin(context, await this.#signedIn(context)));
+  }
+
+  /** Who is signed in at the site in this browser. */
+  async #signedIn(context: RequestContext): Promise<SignedInHere | undefined> {
+    const found = await this.#services.sessions.find(context);
+    if (found?.session.kind !== 'browser') return undefined;
+    return { user: found.user, signedInAt: found.session.createdAt };
   }
 
   async resume(context: ParamsContext): Promise<void> {

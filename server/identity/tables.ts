@@ -1,5 +1,5 @@
 /*
- * The tables of sign-in for agents: open requests for access, tokens, registered programs, and connections of accounts
+ * The tables of sign-in for agents and applications: open requests for access, tokens, registered programs, and connections of accounts
  * to programs. Codes, tokens and ids of open requests are stored as SHA-256 hashes alone. A connection has a key
  * without a secret, whose limits and usage are those of the account.
  */
@@ -84,6 +84,16 @@ export const identityMigrations: Migrations = {
       `create index oauth_connections_user on oauth_connections ("userId", "createdAt")`,
       `create index oauth_connections_account on oauth_connections ("accountId")`,
       `create index oauth_connections_expires_at on oauth_connections ("expiresAt")`,
+    ),
+    changes: ['users'],
+  },
+  '0015-application-sign-ins': {
+    ...sqlMigration(
+      `create table application_sign_ins (
+      application text not null, "userId" text not null references users (id) on delete cascade, "signedInAt" bigint not null,
+      primary key (application, "userId"))`,
+      `create index application_sign_ins_latest on application_sign_ins (application, "signedInAt", "userId")`,
+      `create index application_sign_ins_user on application_sign_ins ("userId")`,
     ),
     changes: ['users'],
   },

@@ -86,13 +86,23 @@ class AgentPages {
   async sendRequest(context: ParamsContext): Promise<void> {
     const { authorization, sessions, site } = this.#services;
     authorization.checkOpen();
+    const uid = paramOf(context, 'uid');
+    const demand = await authorization.demandOf(context, uid);
+    if (demand) {
+      const found = await sessions.find(context);
+      const isRecent = found !== undefined && found.session.createdAt >= demand.since;
+      // No page may be shown, and a session may have ended meanwhile.
+      if (demand.isSilent && !isRecent)
+        return seeOther(context, site().url + (await authorization.refuseSilently(context)));
+      if (found && !isRecent) return seeOther(context, signInAgain(context));
+    }
     const visit = await ownVisitOf(context, sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
     checkBrowser(signedIn);
-    const uid = paramOf(context, 'uid');
     // Applications of the operator need no answer.
-    const path = await authorization.signIn(context, uid, signedIn.user);
+    const here = { user: signedIn.user, signedInAt: signedIn.session.createdAt };
+    const path = await authorization.signIn(context, uid, here);
     if (path !== undefined) return seeOther(context, site().url + path);
     const request = await authorization.find(context, uid);
     const allowed = await this.#allowed(signedIn, request.grants);
@@ -143,6 +153,11 @@ class AgentPages {
     const { grants } = termsAt((await view.account(user)).plan, clock.now(), this.#services);
     return asked.filter((grant) => grants.includes(grant));
   }
+}
+
+/** To the sign-in page, also for who is signed in, and back. */
+function signInAgain({ url }: ParamsContext): string {
+  return `/login?return_to=${encodeURIComponent(url)}&again=1`;
 }
 
 /** A program that was given access must not give it to others. */

@@ -189,11 +189,12 @@ class SitePages {
     const visit = await visitOf(context, this.#services.sessions);
     const returnTo =
       context.query.return_to === undefined ? '/dashboard' : readReturnPath(context.query.return_to, site());
-    if (visit.signedIn) return seeOther(context, returnTo);
+    const isAgain = context.query.again === '1';
+    if (visit.signedIn && !isAgain) return seeOther(context, returnTo);
     const status = identity.status();
     const isFirst = status.standIn && (await users.list({ limit: 1 })).length === 0;
     const { origin } = site();
-    sendTo(context, visit, signInPage({ status, origin, returnTo, isFirst }, visit.locale));
+    sendTo(context, visit, signInPage({ status, origin, returnTo, isFirst, isAgain }, visit.locale));
   }
 
   async sendPlans(context: RequestContext): Promise<void> {

@@ -34,6 +34,8 @@ export interface RecentSums {
   /** With the most requests, as the next. */
   models: readonly UsageGroup[];
   accounts: readonly UsageGroup[];
+  /** Days of each model and platform, oldest first; days without requests are left out. */
+  daysOfModels: ReadonlyMap<string, readonly UsageGroup[]>;
   /** Set if sums of days without final ones are stored ones. */
   open?: StoredToday;
 }
@@ -41,7 +43,10 @@ export interface RecentSums {
 /** When stored sums of today, and in its first hour of yesterday, were added up, in milliseconds since 1970, and how long that took. */
 export type StoredToday = Pick<UsageTodayTable, 'at' | 'tookMs'>;
 
-type SumRow = { dimension: Dimension; name: string } & Record<(typeof TOTAL_COUNTS)[number], number | string>;
+type SumRow = { dimension: Dimension; name: string; day: string } & Record<
+  (typeof TOTAL_COUNTS)[number],
+  number | string
+>;
 
 /** Throws GatewayError `upstream_unavailable` if the database does not answer. */
 export class UsageDays {
@@ -67,7 +72,7 @@ export class UsageDays {
       return { missing, stored: await storedSums(queries, { from, to }), open };
     });
     const live = missing.filter((day) => !open.some((one) => one.day === day));
-    const sumsOfOpen = open.flatMap(({ sums }) => JSON.parse(sums) as SumRow[]);
+    const sumsOfOpen = open.flatMap(({ day, sums }) => (JSON.parse(sums) as SumRow[]).map((row) => ({ ...row, day })));
     const rows = [...stored, ...sumsOfOpen, ...(await this.#liveSums(live))];
     const groupsOf = (dimension: Dimension) => {
       const sums = new Map<string, UsageGroup>();
@@ -83,6 +88,7 @@ export class UsageDays {
       days: groupsOf('day').sort((one, other) => (one.name < other.name ? 1 : -1)),
       models: models.sort(byRequests).slice(0, limit),
       accounts: groupsOf('account').sort(byRequests).slice(0, limit),
+      daysOfModels: daysOfModels(rows),
       ...(open.length > 0 && {
         open: {
           at: Math.min(...open.map(({ at }) => at)),
@@ -157,6 +163,19 @@ export class UsageDays {
   }
 }
 
+function daysOfModels(rows: readonly SumRow[]): ReadonlyMap<string, readonly UsageGroup[]> {
+  const ofModels = Map.groupBy(
+    rows.filter(({ dimension, name }) => dimension === 'model' && name !== ''),
+    ({ name }) => name,
+  );
+  const days = Array.from(ofModels, ([name, some]) => {
+    const sums = new Map<string, UsageGroup>();
+    for (const row of some) add(sums, { ...row, name: row.day });
+    return [name, [...sums.values()].sort((one, other) => (one.name < other.name ? -1 : 1))] as const;
+  });
+  return new Map(days);
+}
+
 function add(sums: Map<string, UsageGroup>, row: SumRow): void {
   const before = sums.get(row.name)?.counts ?? NO_TOTAL_COUNTS;
   const counts = { ...before };
@@ -196,10 +215,9 @@ const sums = sql.join(TOTAL_COUNTS.map((count) => sql`coalesce(sum(${sql.ref(cou
 
 async function storedSums(queries: Kysely<Tables>, { from, to }: DayRange): Promise<readonly SumRow[]> {
   const { rows } = await sql<SumRow>`
-    select dimension, name, ${sums} from usage_days
-    where dimension in ('day', 'model', 'account') and day >= ${from} and day <= ${to} group by dimension, name`.execute(
-    queries,
-  );
+    select dimension, name, day, ${sums} from usage_days
+    where dimension in ('day', 'model', 'account') and day >= ${from} and day <= ${to}
+    group by dimension, name, day`.execute(queries);
   return rows;
 }
 
@@ -236,8 +254,8 @@ async function sumsInSteps(database: Database, day: string): Promise<readonly Su
   );
   const groups = [...models.values()];
   return [
-    ...groups.map(({ counts }): SumRow => ({ ...counts, dimension: 'day', name: day })),
-    ...groups.map(({ name, counts }): SumRow => ({ ...counts, dimension: 'model', name })),
+    ...groups.map(({ counts }): SumRow => ({ ...counts, dimension: 'day', name: day, day })),
+    ...groups.map(({ name, counts }): SumRow => ({ ...counts, dimension: 'model', name, day })),
     ...accounts,
   ];
 }
@@ -249,8 +267,10 @@ async function sumsOfAccounts(
 ): Promise<readonly SumRow[]> {
   if (ids.length === 0) return [];
   const { rows } = await sql<SumRow>`
-    select 'account' as dimension, "accountId" as name, ${sums} from usage_totals as total
-    where total.day in (${sql.join(days)}) and "accountId" in (${sql.join(ids)}) group by "accountId"`.execute(queries);
+    select 'account' as dimension, "accountId" as name, day, ${sums} from usage_totals as total
+    where total.day in (${sql.join(days)}) and "accountId" in (${sql.join(ids)}) group by "accountId", day`.execute(
+    queries,
+  );
   return rows;
 }
 
@@ -267,7 +287,7 @@ async function liveSums(queries: Kysely<Tables>, days: readonly string[]): Promi
   const ids = most.rows.map(({ accountId }) => accountId);
   const byAccount = await sumsOfAccounts(queries, days, ids);
   return [
-    ...byModel.rows.map(({ day, ...row }): SumRow => ({ ...row, dimension: 'day', name: day })),
+    ...byModel.rows.map(({ model: _, ...row }): SumRow => ({ ...row, dimension: 'day', name: row.day })),
     ...byModel.rows.map(({ model, ...row }): SumRow => ({ ...row, dimension: 'model', name: model })),
     ...byAccount,
   ];
@@ -275,7 +295,7 @@ async function liveSums(queries: Kysely<Tables>, days: readonly string[]): Promi
 
 /** One row of the day itself says that it is stored, also without requests. */
 async function storeDay(queries: Kysely<Tables>, day: string, sums: readonly SumRow[]): Promise<void> {
-  const empty = { ...NO_TOTAL_COUNTS, dimension: 'day' as const, name: day };
+  const empty = { ...NO_TOTAL_COUNTS, dimension: 'day' as const, name: day, day };
   const groups = Map.groupBy([empty, ...sums], ({ dimension }) => dimension);
   const values = Array.from(groups).flatMap(([dimension, rows]) => {
     const found = new Map<string, UsageGroup>();

@@ -42,6 +42,8 @@ export interface DaysView {
   today: string;
   /** Spans besides today, 7 and 30 days, and this month. Default: none. */
   longer?: readonly number[];
+  /** Whether no days mean all of them, which an empty range says. Default false. */
+  isOptional?: boolean;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -50,7 +52,7 @@ const YEAR = 365;
 
 /** Links to the usual spans; everything else stays as it is. */
 function spanLinks({ path, days, fields, hidden = {} }: FilterView & { days: DaysView }, { texts }: Locale): Html {
-  const { range, today, longer = [] } = days;
+  const { range, today, longer = [], isOptional = false } = days;
   const t = texts.words.spans;
   const lastDays = (count: number) => ({
     label: count === YEAR ? t.year : texts.words.days(count),
@@ -64,14 +66,19 @@ function spanLinks({ path, days, fields, hidden = {} }: FilterView & { days: Day
   ];
   const query = { ...hidden, ...Object.fromEntries(fields.map(({ name, value }) => [name, value])) };
   const current = range.to === today ? spans.findIndex(({ from }) => from === range.from) : -1;
-  return linkRow(
-    t.days,
-    spans.map(({ label, from }, index) => ({
+  const all = {
+    label: texts.usage.all,
+    href: linkTo(path, query),
+    isCurrent: range.from === '' && range.to === '',
+  };
+  return linkRow(t.days, [
+    ...(isOptional ? [all] : []),
+    ...spans.map(({ label, from }, index) => ({
       label,
       href: linkTo(path, { from, to: today, ...query }),
       isCurrent: index === current,
     })),
-  );
+  ]);
 }
 
 function renderDay(name: keyof DayRange, { range, today }: DaysView, locale: Locale): Html {

@@ -17,6 +17,8 @@ export interface SignInView {
   returnTo: string;
   /** No user exists yet: the first one becomes the operator. */
   isFirst: boolean;
+  /** Whether an application asks for a new sign-in. Default false. */
+  isAgain?: boolean;
 }
 
 export function signInPage(view: SignInView, locale: Locale): Omit<Page, 'viewer'> {
@@ -52,9 +54,12 @@ function providerName({ standIn, provider }: SignInStatus, { texts: { signIn: t 
   return html`<strong>${standIn ? t.developmentProviderAt : (provider ?? t.unnamedProvider)}</strong>`;
 }
 
-function renderProvider({ status, returnTo, isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
+function renderProvider(
+  { status, returnTo, isFirst, isAgain = false }: SignInView,
+  { texts: { signIn: t } }: Locale,
+): Html {
   const { standIn, provider = t.unnamedProvider } = status;
-  const start = `/signin?return_to=${encodeURIComponent(returnTo)}`;
+  const start = `/signin?return_to=${encodeURIComponent(returnTo)}${isAgain ? '&again=1' : ''}`;
   return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>
 ${standIn && isFirst && html`<p class="notice">${t.first}</p>`}
 ${standIn && html`<p class="notice notice-warn">${t.development}</p>`}`;

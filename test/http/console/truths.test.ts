@@ -170,7 +170,7 @@ describe('the facts of the console', () => {
     await app.state.incidents.add({ ...planned, title: 'Slow', startedAt: Date.now() - 1, actor: 'operator:test' });
     const { page } = await read('/admin/incidents');
     const badges = page('main .rows > li').toArray();
-    expect(badges.map((one) => page(one).find('.badge').last().text())).to.deep.equal(['Planned', 'Open']);
+    expect(badges.map((one) => page(one).find('.incident-head .badge').text())).to.deep.equal(['Planned', 'Open']);
     const waiting = (await read('/admin')).page('#waiting').closest('section').text();
     expect(waiting).to.contain('Planned incident').and.to.contain('Open incident');
   });

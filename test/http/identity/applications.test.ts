@@ -127,6 +127,69 @@ describeOnStacks('sign-in at applications of the operator', (stack) => {
     expect(await errorOf({ prompt: 'none' })).to.equal('login_required');
   });
 
+  const errorAt = (location: string) => new URL(location).searchParams.get('error');
+
+  it('sign in without a page by prompt=none, and say login_required where that is not possible', async () => {
+    const configuration = await client();
+    const one = await person();
+    const silent = async (changes: Record<string, string> = {}) =>
+      (await follow(one, (await addressOf(configuration, { prompt: 'none', ...changes })).href)).location;
+    expect(errorAt(await silent())).to.equal('login_required');
+    const first = await signIn(one, (await addressOf(configuration)).href);
+    expect(first.searchParams.get('code')).to.be.a('string');
+    for (const changes of [{}, { max_age: '600' }]) {
+      const back = new URL(await silent(changes));
+      const tokens = await oidc.authorizationCodeGrant(configuration, back, checks);
+      expect(tokens.claims()?.sub).to.equal(one.id);
+    }
+    // A new sign-in needs a page.
+    expect(errorAt(await silent({ max_age: '0' }))).to.equal('login_required');
+    expect(errorAt(await silent({ prompt: 'none login' }))).to.equal('invalid_request');
+    expect(errorAt(await silent({ max_age: 'soon' }))).to.equal('invalid_request');
+    expect(errorAt(await silent({ prompt: 'other' }))).to.equal('invalid_request');
+    // A session that ends between the two steps.
+    const { href } = await addressOf(configuration, { prompt: 'none' });
+    const begun = await one.browser.get(href.slice(SITE.length));
+    await app.state.sessions.endAllOf({ userId: one.id, actor: 'operator:bob' });
+    const onward = new URL(begun.headers.get('location') ?? '', SITE).href;
+    expect(errorAt((await follow(one, onward)).location)).to.equal('login_required');
+  });
+
+  it('ask who is signed in for a new sign-in by prompt=login and max_age, and state its time', async () => {
+    const configuration = await client();
+    const one = await person();
+    await signIn(one, (await addressOf(configuration)).href);
+    const asked = [{ prompt: 'login' }, { prompt: 'select_account' }, { max_age: '0' }] as Record<string, string>[];
+    for (const changes of asked) {
+      const begun = Math.floor(Date.now() / 1_000);
+      const back = await signIn(one, (await addressOf(configuration, changes)).href);
+      const tokens = await oidc.authorizationCodeGrant(configuration, back, checks);
+      expect(tokens.claims()?.auth_time, JSON.stringify(changes)).to.be.at.least(begun - 1);
+    }
+    // A sign-in that is recent enough is not asked for again.
+    const { location } = await follow(one, (await addressOf(configuration, { max_age: '3600' })).href);
+    const options = { ...checks, maxAge: 3_600 };
+    const tokens = await oidc.authorizationCodeGrant(configuration, new URL(location), options);
+    expect(tokens.claims()?.auth_time).to.be.a('number');
+    // No client sets what the gateway keeps beside its request.
+    const forged = await addressOf(configuration, { prompt: 'login', mediagate_since: '0', mediagate_silent: '1' });
+    expect((await follow(one, forged.href)).answer?.text).to.contain('data-passkey="sign-in"');
+  });
+
+  it('are listed for operators with who signed in last, and without secrets', async () => {
+    const configuration = await client();
+    const one = await person('Cem');
+    await signIn(one, (await addressOf(configuration)).href);
+    const key = await app.makeKey({ grants: ['admin'] });
+    const { json, text } = await app.request('/v1/admin/applications', { headers: { authorization: `Bearer ${key}` } });
+    expect(text).not.to.contain(secret);
+    const [grafana, chat] = json.data;
+    expect(grafana).to.include({ name: 'grafana', last_sign_in_at: grafana.sign_ins[0].at });
+    expect(grafana.redirect_uris).to.deep.equal(APPS[0]?.redirectUris);
+    expect(grafana.sign_ins[0]).to.include({ user: one.id, name: 'Cem', email: null });
+    expect(chat).to.deep.include({ name: 'chat', last_sign_in_at: null, sign_ins: [] });
+  });
+
   it('refuse a code that was used, of another application, with another secret or verifier', async () => {
     const configuration = await client();
     const one = await person();

@@ -11,9 +11,9 @@ export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** Somebody nobody has seen before. */
-export function signUp(state: State): Promise<UserRecord> {
+export function signUp(state: State, { name = 'Ann' }: { name?: string } = {}): Promise<UserRecord> {
   const subject = randomUUID();
-  return state.users.signIn({ issuer: 'https://id.example', subject, email: `${subject}@mail.example`, name: 'Ann' });
+  return state.users.signIn({ issuer: 'https://id.example', subject, email: `${subject}@mail.example`, name });
 }
 
 export const FREE: PlanTerms = {

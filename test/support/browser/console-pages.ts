@@ -7,7 +7,7 @@ import { findings, type Medium, showIn } from './page-browser.js';
 
 const LISTS = [
   ...['', '/users', '/orders', '/transfers', '/keys', '/models', '/requests', '/jobs', '/alerts', '/incidents'],
-  ...['/audit', '/groups', '/balances', '/invitations'],
+  ...['/audit', '/groups', '/balances', '/invitations', '/applications'],
 ];
 
 export interface ConsoleLook {

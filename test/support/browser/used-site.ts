@@ -51,6 +51,11 @@ const PAYMENT = {
   PAYMENT_FORMAT: 'epc',
 };
 
+const APPS = {
+  SIGN_IN_APPS:
+    'grafana=https://grafana.harbour.example/login/generic_oauth,chat=https://chat.harbour.example/callback',
+};
+
 const PLANS = {
   publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
   support: { text: PRICED_PLANS.support.text, email: PRICED_PLANS.support.email },
@@ -101,7 +106,7 @@ export async function openUsedSite(): Promise<UsedSite> {
   const proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
   const gateway = await startGatewayProcess({
     proxy,
-    environment: { ...PAYMENT, PLANS_FILE: plansFile, PRICES_FILE: pricesFile },
+    environment: { ...PAYMENT, ...APPS, PLANS_FILE: plansFile, PRICES_FILE: pricesFile },
   });
   const state = await openState({
     dataDir: gateway.dataFolder,
@@ -219,6 +224,7 @@ async function awaitOperator(state: State): Promise<Omit<ConsoleSubjects, 'job'>
   const [other] = await state.users.findByEmail('ines@harbour.example');
   await state.users.suspend({ userId: other?.id ?? '', actor, note: 'shared the key' });
   await keepTeam(state, { accountId: user.accountId, actor });
+  for (const one of [user, operator]) await state.agentSignIn.applications.signedIn('grafana', one.id);
   const booked = { provider: 'bank', currency: 'EUR', at: Date.now() - 3_600_000 };
   await state.orders.record({ ...booked, id: 'B-2041', amount: 1_900, text: 'Token plan, thanks! Bartholomew' });
   const [open] = await state.orders.list({ limit: 1, state: 'pending' });

@@ -69,6 +69,20 @@ const en = {
     withdrawWords: 'The link no longer works. Make another invitation if the person still needs one.',
     withdrawNow: 'Withdraw the invitation',
   },
+  applications: {
+    lead: 'Other applications that sign people in with accounts of this gateway, as SIGN_IN_APPS names them.',
+    how: 'How to connect one',
+    none: 'No applications',
+    noneWords: 'Name applications such as Grafana in SIGN_IN_APPS, and people sign in there with their account here.',
+    clientId: 'Client id',
+    issuer: 'Issuer',
+    who: 'Who may sign in',
+    everyUser: 'Every user who is not suspended',
+    last: 'Last sign-in',
+    never: 'Never',
+    addresses: 'Addresses to return to',
+    signIns: 'Latest users',
+  },
 };
 
 const vi: typeof en = {
@@ -132,6 +146,20 @@ const vi: typeof en = {
     withdraw: 'Thu hồi…',
     withdrawWords: 'Liên kết không còn hiệu lực. Tạo lời mời khác nếu người đó còn cần.',
     withdrawNow: 'Thu hồi lời mời',
+  },
+  applications: {
+    lead: 'Ứng dụng khác cho đăng nhập bằng tài khoản ở đây, như SIGN_IN_APPS nêu tên.',
+    how: 'Cách kết nối',
+    none: 'Không có ứng dụng',
+    noneWords: 'Nêu ứng dụng như Grafana trong SIGN_IN_APPS để mọi người đăng nhập ở đó bằng tài khoản tại đây.',
+    clientId: 'Mã ứng dụng',
+    issuer: 'Nơi cấp',
+    who: 'Ai được đăng nhập',
+    everyUser: 'Mọi người dùng không bị tạm khóa',
+    last: 'Đăng nhập gần nhất',
+    never: 'Chưa có',
+    addresses: 'Địa chỉ quay lại',
+    signIns: 'Người dùng gần đây',
   },
 };
 

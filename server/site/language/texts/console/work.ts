@@ -14,7 +14,6 @@ const en = {
     search: 'Search',
     searchFor: 'Model, provider or server',
     failing: 'Not working',
-    quiet: 'No requests in the last hour',
     typical: (time: string) => `answers in ${time}`,
     failures: (failures: number, tries: number) => `${FORMATS.en.count(failures)} of ${FORMATS.en.count(tries)} failed`,
     serverCount: (servers: number) => counted(servers, 'server'),
@@ -38,6 +37,7 @@ const en = {
     tries: (tries: number, failures: number) => `${counted(tries, 'request')}, ${FORMATS.en.count(failures)} failed`,
     more: (more: number) => `${counted(more, 'more model')}. Search for them.`,
     plugins: 'Plugins',
+    working: (ready: number, all: number) => `${ready} of ${counted(all, 'entry works', 'entries work')}`,
     disabled: (entries: number) => counted(entries, 'disabled entry', 'disabled entries'),
     noPlugins: 'No plugins',
     entry: 'Entry',
@@ -58,6 +58,8 @@ const en = {
     queues: 'Background jobs',
     none: 'No jobs',
     noneWords: 'No job matches these filters.',
+    noneYet: 'Images, batches, transcripts and links in the background are listed here.',
+    noQueues: 'Nothing waits, runs, or ended within the last hour.',
     job: 'Job',
     kind: 'Kind',
     active: 'Queued and running',
@@ -117,6 +119,8 @@ const en = {
   },
   audit: {
     lead: 'Who changed what, latest first. Rows are only ever added.',
+    subjectHint: 'Name, order or id',
+    actorHint: 'Name or operator:ann',
   },
 };
 
@@ -126,7 +130,6 @@ const vi: typeof en = {
     search: 'Tìm kiếm',
     searchFor: 'Mô hình, nhà cung cấp, máy chủ',
     failing: 'Không hoạt động',
-    quiet: 'Không có yêu cầu trong giờ qua',
     typical: (time) => `trả lời trong ${time}`,
     failures: (failures, tries) => `${count(failures)} trên ${count(tries)} thất bại`,
     serverCount: (servers) => `${count(servers)} máy chủ`,
@@ -150,6 +153,7 @@ const vi: typeof en = {
     tries: (tries, failures) => `${count(tries)} yêu cầu, ${count(failures)} thất bại`,
     more: (more) => `Còn ${count(more)} mô hình. Hãy tìm theo tên.`,
     plugins: 'Phần mở rộng',
+    working: (ready, all) => `${count(ready)} trên ${count(all)} hoạt động`,
     disabled: (entries) => `${count(entries)} mục đã tắt`,
     noPlugins: 'Không có phần mở rộng',
     entry: 'Mục',
@@ -170,6 +174,8 @@ const vi: typeof en = {
     queues: 'Tác vụ nền',
     none: 'Không có tác vụ',
     noneWords: 'Không có tác vụ phù hợp.',
+    noneYet: 'Ảnh, loạt liên kết, bản chép lời và liên kết chạy nền hiện ở đây.',
+    noQueues: 'Không có gì đang chờ, đang chạy hay vừa kết thúc trong giờ qua.',
     job: 'Tác vụ',
     kind: 'Loại',
     active: 'Đang chờ và đang chạy',
@@ -229,6 +235,8 @@ const vi: typeof en = {
   },
   audit: {
     lead: 'Ai đã thay đổi gì, mới nhất trước. Chỉ thêm dòng, không sửa.',
+    subjectHint: 'Tên, đơn hàng hoặc mã',
+    actorHint: 'Tên hoặc operator:ann',
   },
 };
 

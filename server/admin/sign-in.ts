@@ -1,14 +1,15 @@
 /*
- * Invitations for operators: who was invited, a new one, and one that is withdrawn. The link of an invitation is answered
- * once, since only its hash is stored. Where passkeys cannot work, no invitation is made and the answer says why.
+ * How people sign in, for operators: invitations to this gateway, and the applications of `SIGN_IN_APPS` where its accounts
+ * sign in. The link of an invitation is answered once, since only its hash is stored. Where passkeys cannot work, no
+ * invitation is made and the answer says why. Applications are set in the settings, and have no secret here.
  * Routes exist on a gateway with a site alone.
  */
 
 import { field, optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
-import type { Identity, UserRole } from '../accounts/index.js';
+import type { Identity, UserRecord, UserRole } from '../accounts/index.js';
 import { isoTime } from '../format/index.js';
-import { Nullable, OneOf, type Route, type SiteAddress, Text } from '../http/index.js';
+import { Nullable, OneOf, type Route, type SiteAddress, Text, Url } from '../http/index.js';
 import {
   INVITATION_HOURS,
   type InvitationRecord,
@@ -18,7 +19,7 @@ import {
   MAX_PERSON_NAME,
 } from '../passkeys/index.js';
 import { type AdminActor, adminRoute, NOTE, NoteBody, strict } from './admin-route.js';
-import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rangeOf } from './lists.js';
+import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rangeOf, wholeList } from './lists.js';
 import type { AdminServices, Of, Stored } from './services.js';
 import { findUser, termsOfPlan } from './users.js';
 
@@ -27,7 +28,7 @@ export const INVITED_ROLES: readonly UserRole[] = ['member', 'billing', 'operato
 /** What invitations need beside the state: the address of the site, and whether passkeys work there. */
 export interface InvitationServices extends AdminServices {
   site(): SiteAddress;
-  identity: Pick<Identity, 'status'>;
+  identity: Pick<Identity, 'status' | 'applications'>;
 }
 
 export interface InvitationRequest {
@@ -50,7 +51,7 @@ export interface InvitationRequest {
 export async function invite(
   services: Stored<'users' | 'invitations'> &
     Of<'catalogue' | 'freeTierPeriod'> &
-    Pick<InvitationServices, 'site' | 'identity'>,
+    Pick<InvitationServices, 'site'> & { identity: Pick<Identity, 'status'> },
   { role, name, user, plan, hours = INVITATION_HOURS, ...by }: InvitationRequest & AdminActor,
 ): Promise<{ invitation: InvitationRecord; link: string }> {
   const { passkeys } = services.identity.status();
@@ -122,6 +123,7 @@ const NewInvitation = Type.Object(
 export function inviteRoutes(services: InvitationServices): Route[] {
   const { invitations } = services.state;
   return [
+    applicationRoute(services),
     adminRoute(services, {
       method: 'GET',
       path: '/invitations',
@@ -173,4 +175,81 @@ export function inviteRoutes(services: InvitationServices): Route[] {
       }),
     }),
   ];
+}
+
+/** Sign-ins of each application. */
+const LATEST = 10;
+
+export interface ApplicationServices extends Stored<'agentSignIn' | 'users'> {
+  identity: Pick<Identity, 'applications'>;
+}
+
+export interface ListedApplication {
+  /** Its client id. */
+  name: string;
+  redirectUris: readonly string[];
+  /** The last sign-in of each user, latest first. */
+  signIns: readonly { user: UserRecord; at: number }[];
+}
+
+/** In the order of the setting. */
+export function listApplications({ state, identity }: ApplicationServices): Promise<readonly ListedApplication[]> {
+  return Promise.all(
+    identity.applications.map(async ({ name, redirectUris }) => {
+      const latest = await state.agentSignIn.applications.latest(name, LATEST);
+      const found = await state.users.ofIds(latest.map(({ userId }) => userId));
+      const users = new Map(found.map((user) => [user.id, user]));
+      const signIns = latest.flatMap(({ userId, signedInAt: at }) => {
+        const user = users.get(userId);
+        return user ? [{ user, at }] : [];
+      });
+      return { name, redirectUris, signIns };
+    }),
+  );
+}
+
+const Application = Type.Object({
+  name: field(Text, 'Its name, which is its client id.', 'grafana'),
+  redirect_uris: field(Type.Array(Url), 'Where it gets the codes of sign-ins.'),
+  last_sign_in_at: field(Nullable(Text), 'Last sign-in of any user (RFC 3339). Null before the first.'),
+  sign_ins: field(
+    Type.Array(
+      Type.Object({
+        user: field(Text, 'Id of the user.'),
+        name: field(Nullable(Text), 'Name of the user. Null if not known.'),
+        email: field(Nullable(Text), 'Address of the user. Null if not known.'),
+        at: field(Text, 'Last sign-in (RFC 3339).'),
+      }),
+    ),
+    `The last sign-in of each user, latest first; at most ${LATEST}.`,
+  ),
+});
+
+function applicationRoute(services: InvitationServices): Route {
+  return adminRoute(services, {
+    method: 'GET',
+    path: '/applications',
+    summary: 'List applications',
+    description:
+      'Lists the applications that sign people in with accounts of this gateway (`SIGN_IN_APPS`), without secrets. Every user who is not suspended may sign in.',
+    answer: {
+      description: 'The applications.',
+      name: 'ApplicationList',
+      schema: wholeList(Application, 'In the order of the setting.'),
+    },
+    async run() {
+      const data = (await listApplications(services)).map(({ name, redirectUris, signIns }) => ({
+        name,
+        redirect_uris: redirectUris,
+        last_sign_in_at: isoTime(signIns[0]?.at ?? null),
+        sign_ins: signIns.map(({ user, at }) => ({
+          user: user.id,
+          name: user.name,
+          email: user.email,
+          at: isoTime(at),
+        })),
+      }));
+      return { object: 'list', data };
+    },
+  });
 }

@@ -1,0 +1,155 @@
+/*
+ * The history of a subject, and the audit log: who did what, latest first. Codes of the log are written in words: roles,
+ * states, plans, kinds of incidents, budgets and times. Of a change with several parts only those that differ are shown.
+ * A subject is shown by the name of its person, and leads to its page. What was stored stays at hand as a title.
+ */
+
+import type { AdminServices } from '../admin/index.js';
+import type { AuditEntry } from '../audit/index.js';
+import { copyableId, dataTable, type Html, html, type Locale, planName } from '../site/index.js';
+import { actorName, emptyList, type People, peopleOf, section } from './parts.js';
+
+type Services = Pick<AdminServices, 'state' | 'catalogue'>;
+
+/** Who did what, latest first. @param whole For the whole log: subjects, and titles with the days. */
+export async function history(
+  services: Services,
+  rows: readonly AuditEntry[],
+  locale: Locale,
+  whole?: { reset: string | undefined },
+): Promise<Html> {
+  const withSubject = whole !== undefined;
+  const [people, owners] = await Promise.all([
+    peopleOf(
+      services,
+      rows.flatMap(({ actor, subject }) => [actor, subject]),
+    ),
+    withSubject ? ownersIn(services, rows) : new Map<string, string>(),
+  ]);
+  const t = locale.texts.console.history;
+  const reader = stateReader(services, locale);
+  return dataTable<AuditEntry>({
+    label: t.title,
+    isStacked: true,
+    rows,
+    // The whole log has many of a day.
+    ...(withSubject && { groupOf: ({ at }: AuditEntry) => locale.longDay(at) }),
+    empty: emptyList(
+      { title: t.none, words: whole?.reset === undefined ? t.noneWords : t.noneFound, reset: whole?.reset },
+      locale,
+    ),
+    columns: [
+      {
+        head: t.action,
+        cell: (entry) =>
+          html`<span class="entry" title="${entry.action}">${t.actions[entry.action]}</span>${changeOf(entry, reader)}${entry.note !== null && entry.note !== '' && html`<span class="detail small said"><span class="visually-hidden">${t.note}: </span><bdi>${entry.note}</bdi></span>`}`,
+      },
+      ...(withSubject
+        ? [
+            {
+              head: t.subject,
+              inCard: 'plain' as const,
+              cell: (entry: AuditEntry) => renderSubject(entry, { people, owners, locale }),
+            },
+          ]
+        : []),
+      { head: t.actor, inCard: 'plain', cell: ({ actor }) => actorName(actor, people, locale) },
+      {
+        head: t.time,
+        isNumber: true,
+        inCard: 'end',
+        cell: ({ at }) => (withSubject ? locale.clock(at) : locale.second(at)),
+      },
+    ],
+  });
+}
+
+/** A part of a page; without rows it is left out. @param all Where the whole log of the subject is. */
+export async function historySection(
+  services: Services,
+  rows: readonly AuditEntry[],
+  { locale, all }: { locale: Locale; all?: string | undefined },
+): Promise<Html | false> {
+  if (rows.length === 0) return false;
+  const t = locale.texts.console.history;
+  const more = all !== undefined && html`<a class="small" href="${all}">${t.all}</a>`;
+  return section('history', t.title, await history(services, rows, locale), more);
+}
+
+/** Names of the users of accounts. */
+async function ownersIn(
+  { state: { users } }: Services,
+  rows: readonly AuditEntry[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = new Set(rows.map(({ subject }) => subject).filter((subject) => /^acct_\w+$/.test(subject)));
+  const found = await users.ofAccounts([...ids]);
+  return new Map(found.map(({ accountId, name, email, id }) => [accountId, name ?? email ?? id]));
+}
+
+function renderSubject(
+  { subject, action }: AuditEntry,
+  { people, owners, locale }: { people: People; owners: ReadonlyMap<string, string>; locale: Locale },
+): Html {
+  const user = people.get(subject);
+  const name = user ? (user.name ?? user.email ?? user.id) : owners.get(subject);
+  const path = pathOf(subject, action);
+  if (name !== undefined && path !== undefined) {
+    return html`<a href="${path}" title="${subject}"><bdi>${name}</bdi></a>`;
+  }
+  const [kind, of] = subject.split(':');
+  if (kind === 'group' && of !== undefined && path !== undefined) return html`<a href="${path}"><bdi>${of}</bdi></a>`;
+  return copyableId(subject, locale.texts.console.history.subject, locale, path);
+}
+
+/** A subject of the audit log leads to its page, if it has one. */
+function pathOf(subject: string, action: string): string | undefined {
+  const part = encodeURIComponent(subject);
+  if (action.startsWith('model.')) return `/admin/models/${part}`;
+  if (/^(?:user|acct)_\w+$/.test(subject)) return `/admin/users/${part}`;
+  if (/^MG[0-9A-Z]{8}$/.test(subject)) return `/admin/orders/${part}`;
+  if (/^[a-z]+job_\w+$|^batch_\w+$/.test(subject)) return `/admin/jobs/${part}`;
+  if (/^group:./.test(subject)) return `/admin/groups?q=${encodeURIComponent(subject.slice('group:'.length))}`;
+  if (/^inv_\w+$/.test(subject)) return '/admin/invitations';
+  if (/^inc_\w+$/.test(subject)) return '/admin/incidents';
+  if (/^[A-Za-z0-9_-]{8}$/.test(subject)) return `/admin/keys/${part}`;
+  return undefined;
+}
+
+type ReadState = (state: string, action: string) => string;
+
+/** Codes of a log in words. Texts of people are none of them, and stay as they are. */
+function stateReader({ catalogue }: Services, locale: Locale): ReadState {
+  const { words, console: own, status } = locale.texts;
+  const states: Readonly<Record<string, string>> = {
+    'as configured': own.model.asConfigured,
+    'no budget': own.noBudget,
+    ...own.alerts.states,
+    ...words.jobStates,
+    ...words.orderStates,
+  };
+  const named: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    user: own.invitations.roles,
+    invitation: own.invitations.roles,
+    incident: status.incidentKinds,
+  };
+  return (state, action) => {
+    const kind = action.split('.')[0] ?? '';
+    if (kind === 'plan') return planName({ catalogue, locale }, state);
+    const known = named[kind] ?? states;
+    if (Object.hasOwn(known, state)) return known[state] as string;
+    return state
+      .replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z/g, '$1 $2 UTC')
+      .replace(/(?<![\w.-])\d{4,15}(?= (?:tokens|requests)\b)/g, (digits) => locale.count(Number(digits)));
+  };
+}
+
+/** What it was and what it is. Parts that are the same are left out. */
+function changeOf({ from, to, action }: AuditEntry, read: ReadState): Html | false {
+  if (to === null) return false;
+  const [before, after] = [from?.split('; ') ?? [], to.split('; ')];
+  const isList = after.length > 1 && before.length === after.length;
+  const changes = isList
+    ? after.flatMap((part, index) => (part === before[index] ? [] : [[before[index] ?? null, part] as const]))
+    : [[from, to] as const];
+  return html`${changes.map(([old, now]) => html`<span class="detail small muted">${old !== null && `${read(old, action)} → `}${read(now, action)}</span>`)}`;
+}
