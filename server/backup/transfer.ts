@@ -376,6 +376,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   oauth_tokens: true,
   oauth_clients: true,
   oauth_connections: true,
+  application_sign_ins: true,
   device_grants: true,
   audit_entries: true,
   blocked_links: true,

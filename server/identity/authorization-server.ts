@@ -10,7 +10,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Gateway } from 'mediagate';
-import { GatewayError, type Logger } from '../../core/runtime/index.js';
+import { GatewayError, isGatewayError, type Logger } from '../../core/runtime/index.js';
 import type { Identity, UserRecord, Users } from '../accounts/index.js';
 import { type CallAnswer, callHandler, clientSignal, type RequestContext, type SiteAddress } from '../http/index.js';
 import { GRANTS, type Grant, type KeyTable, newToken } from '../keys/index.js';
@@ -230,10 +230,15 @@ export class AuthorizationServer {
     return { program: { clientId, name, host, redirectHost }, isLocal, isApp, grants: readScope(scope ?? null) };
   }
 
-  /** What the application whose request this browser has begun asks of the sign-in. Undefined for agents. */
+  /** What the application whose request this browser has begun asks of the sign-in. Undefined for agents, and without one. */
   async demandOf(context: RequestContext, uid: string): Promise<Demand | undefined> {
     const { provider } = await this.#open();
-    const params = (await this.#interaction(provider, context, uid)).params as Params;
+    const found = await this.#interaction(provider, context, uid).catch((error: unknown) => {
+      // Who signs in is told then that the request has expired.
+      if (isGatewayError(error)) return undefined;
+      throw error;
+    });
+    const params = (found?.params ?? {}) as Params;
     return this.isApplication(params.client_id ?? '') ? demandIn(params) : undefined;
   }
 

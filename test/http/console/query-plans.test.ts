@@ -6,7 +6,7 @@ import { type ConsoleApp, fillHostile, startConsoleApp } from './console-app.js'
 
 /** Tables with as many rows as there are requests, users, orders and changes. */
 const LARGE =
-  /^SCAN (?:usage_entries|usage_totals|total|users|accounts|orders|bank_transactions|api_keys|audit_entries|jobs|sessions|alerts|budgets)\b(?!.* USING (?:COVERING )?INDEX )/;
+  /^SCAN (?:usage_entries|usage_totals|total|users|accounts|orders|bank_transactions|api_keys|audit_entries|application_sign_ins|jobs|sessions|alerts|budgets)\b(?!.* USING (?:COVERING )?INDEX )/;
 
 describe('the SQL of the console', () => {
   let its: ConsoleApp;
@@ -46,6 +46,14 @@ describe('the SQL of the console', () => {
         '/admin/jobs?state=failed',
         '/admin/jobs?account=acct_1',
         '/admin/jobs?state=active',
+        '/admin/applications',
+        `/admin/orders?q=${review.code}`,
+        `/admin/orders?q=${user.id}&state=paid`,
+        `/admin/balances?q=${user.id}`,
+        '/admin/requests?model=m-5.5',
+        `/admin/audit?subject=${user.id}&actor=person`,
+        '/admin/audit?from=2026-06-01&to=2026-06-30&action=key.created',
+        '/admin/audit?from=2026-06-01&to=2026-06-30',
       ],
     ];
     for (const path of paths) {

@@ -137,7 +137,7 @@ describeOnStacks('sign-in at applications of the operator', (stack) => {
     expect(errorAt(await silent())).to.equal('login_required');
     const first = await signIn(one, (await addressOf(configuration)).href);
     expect(first.searchParams.get('code')).to.be.a('string');
-    for (const changes of [{}, { max_age: '600' }]) {
+    for (const changes of [{}, { max_age: '600' }] as Record<string, string>[]) {
       const back = new URL(await silent(changes));
       const tokens = await oidc.authorizationCodeGrant(configuration, back, checks);
       expect(tokens.claims()?.sub).to.equal(one.id);

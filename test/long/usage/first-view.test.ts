@@ -1,4 +1,7 @@
-/** The first view of the overview after a start, with 1,000,000 requests of 100,000 accounts: 150 ms of CPU at most. */
+/**
+ * The console with 1,000,000 requests, 100,000 users and 100,000 orders: the first view after a start takes 150 ms of CPU
+ * at most, and each page answers within 150 ms. The figures of all pages are printed.
+ */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,49 +9,69 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
+import { load } from 'cheerio';
+import { createLogger, systemClock } from 'mediagate';
+import { hashToken, newToken } from '../../../server/keys/index.js';
+import { openState } from '../../../server/state.js';
+import { fillLargeState, LARGE, large } from '../../support/databases/large-state.js';
 import { childrenOf } from '../../support/processes/child-processes.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
 import { until } from '../../support/until.js';
 
-const DAYS = 30;
-const PER_DAY = 33_334;
-const ACCOUNTS = 100_000;
 const DAY_MS = 86_400_000;
 const BOUND_MS = 150;
 /** Milliseconds of one unit in which the system counts. */
 const TICK_MS = 10;
+/** A machine that does something else at the same time is no fault of a page. */
+const TRIES = 3;
 
-type Column = { name: string; type: string; notnull: number };
-
-/** One total and one entry for each request. A column without a value of its own is 1, or empty. */
-function fill(file: string): void {
-  const database = new Sqlite(file);
-  const inserted = (table: string) => {
-    const columns = (database.prepare(`pragma table_info(${table})`).all() as Column[]).filter(
-      ({ notnull, name }) => notnull === 1 || name === 'status',
-    );
-    const names = columns.map(({ name }) => `"${name}"`).join(', ');
-    const insert = database.prepare(`insert into ${table} (${names}) values (${columns.map(() => '?').join(', ')})`);
-    return (row: Readonly<Record<string, unknown>>) =>
-      insert.run(columns.map(({ name, type }) => row[name] ?? (type.toLowerCase() === 'text' ? '' : 1)));
-  };
-  const [addTotal, addEntry] = [inserted('usage_totals'), inserted('usage_entries')];
-  const now = Date.now();
-  database.transaction(() => {
-    // The start before found these days without requests.
-    database.exec('delete from usage_days; delete from usage_today');
-    for (let day = 0; day < DAYS; day += 1) {
-      const at = now - day * DAY_MS;
-      for (let index = 0; index < PER_DAY; index += 1) {
-        const account = (index * 7_919 + day * 3_331) % ACCOUNTS;
-        const of = { keyId: `key${account}`, accountId: `acct_${account}`, route: 'chat_completions' };
-        const model = `m-${index % 12}`;
-        addTotal({ ...of, model, day: new Date(at).toISOString().slice(0, 10) });
-        addEntry({ ...of, model, at: at - index, requestId: `req_${day}_${index}`, status: index % 50 ? 200 : 502 });
-      }
-    }
-  })();
-  database.close();
+/** Pages of the console, with the filters that people use. */
+function pagesOf(index: number): string[] {
+  const [account, user, order] = [large.account(index), large.user(index), large.order(index)];
+  const [today, past] = [0, 20].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
+  return [
+    '',
+    ...[
+      '/users',
+      '/users?q=person 77',
+      '/users?q=person77777%40example.com',
+      '/users?state=suspended',
+      '/users?state=active',
+    ],
+    ...[`/users/${user}`, '/invitations', '/applications', '/groups', '/models', '/incidents'],
+    ...['/keys', '/keys?q=key 777', `/keys?account=person${index}%40example.com`, `/keys/${large.key(index)}`],
+    ...['/orders', '/orders?state=needs_review', '/orders?state=pending', `/orders?q=${order}`, '/orders?q=person 777'],
+    ...[`/orders?q=person${index}%40example.com&state=refunded`, `/orders/${order}`],
+    ...['/transfers', '/transfers?review=all', '/balances', `/balances?q=person${index}%40example.com`],
+    ...[`/balances/${account}`],
+    ...['/requests', '/requests?outcome=failed', '/requests?code=upstream_error', '/requests?code=never_seen'],
+    ...[
+      '/requests?request_id=req_20_777',
+      '/requests?request_id=req_none',
+      '/requests?model=m-3',
+      '/requests?model=m-none',
+    ],
+    ...[`/requests?account=person${index}%40example.com`, `/requests?key=${large.key(index)}`],
+    ...[
+      `/requests?from=${past}&to=${past}&outcome=failed`,
+      '/requests?route=%2Fv1%2Fnone',
+      '/requests?outcome=refused',
+    ],
+    ...['/jobs', '/jobs?state=failed', '/jobs?state=active', '/jobs?state=cancelled', '/jobs?kind=image&state=failed'],
+    ...[`/jobs?account=person${index}%40example.com`, `/jobs/${large.job(1)}`],
+    ...['/alerts', '/alerts?state=all'],
+    ...[
+      '/audit',
+      '/audit?action=key.created',
+      '/audit?action=job.retried',
+      `/audit?actor=person${index}%40example.com`,
+    ],
+    ...[
+      `/audit?subject=person 777`,
+      `/audit?from=${past}&to=${past}`,
+      `/audit?from=${today}&to=${today}&action=key.created`,
+    ],
+  ];
 }
 
 /** Milliseconds of CPU that a process and its children have used. */
@@ -62,25 +85,47 @@ async function cpuOf(pid: number): Promise<number> {
   return ticks * TICK_MS;
 }
 
-describe('the overview with 1,000,000 requests', () => {
+/** An operator who is signed in. @returns The cookie. */
+async function signInOperator(dataDir: string): Promise<string> {
+  const state = await openState({ dataDir, clock: systemClock, logger: createLogger({ level: 'silent' }) });
+  try {
+    const { id } = await state.users.signIn({
+      issuer: 'urn:test',
+      subject: 'ann',
+      email: 'ann@example.com',
+      name: 'Ann',
+    });
+    await state.users.setRole({ userId: id, role: 'operator', actor: 'operator:test' });
+    const token = newToken();
+    const life = { idleMs: DAY_MS, lifetimeMs: DAY_MS };
+    await state.sessions.create({ hash: hashToken(token), userId: id, kind: 'browser', ...life });
+    return `mediagate=${token}`;
+  } finally {
+    await state.close();
+  }
+}
+
+describe('the console with 1,000,000 requests', () => {
   let folder: string;
   let gateway: GatewayProcess;
   let key: string;
+  let cookie: string;
 
   const start = () => startGatewayProcess({ environment: { WORKERS: '1' }, dataFolder: folder });
 
   before(async function () {
-    this.timeout(600_000);
+    this.timeout(900_000);
     folder = await mkdtemp(path.join(tmpdir(), 'mediagate-view-'));
     gateway = await start();
     ({ key } = await gateway.makeKey({ grants: ['admin'] }));
     await gateway.stop();
     const file = path.join(folder, 'state.sqlite');
-    fill(file);
+    fillLargeState(file, Date.now());
+    cookie = await signInOperator(folder);
     gateway = await start();
     // The sweep stores the sums of today, and of the days before.
     const database = new Sqlite(file, { readonly: true });
-    await until(() => database.prepare('select at from usage_today').get());
+    await until(() => database.prepare('select at from usage_today').get(), 500);
     const lastDay = new Date(Date.now() - 2 * DAY_MS).toISOString().slice(0, 10);
     await until(() => database.prepare('select day from usage_days where day = ?').get(lastDay), 500);
     database.close();
@@ -104,11 +149,44 @@ describe('the overview with 1,000,000 requests', () => {
       });
       used.push((await cpuOf(gateway.pid)) - before);
       expect(status).to.equal(200);
-      expect(json.today.requests).to.equal(PER_DAY);
+      expect(json.today.requests).to.equal(LARGE.requestsOfDay);
       expect(json.days).to.have.length(7);
       expect(Date.parse(json.at) - Date.parse(json.summed_at)).to.be.greaterThan(0);
       if (round < 2) await gateway.stop();
     }
     expect(Math.max(...used), used.join(', ')).to.be.at.most(BOUND_MS);
+  });
+
+  it(`answers each page within ${BOUND_MS} ms, and the page after it`, async function () {
+    this.timeout(600_000);
+    const times: { page: string; first: number; best: number }[] = [];
+    const read = async (page: string) => {
+      const begun = performance.now();
+      const { status, text } = await gateway.request(`/admin${page}`, { headers: { cookie } });
+      const took = performance.now() - begun;
+      expect(status, page).to.equal(200);
+      return { took, text };
+    };
+    const measure = async (page: string) => {
+      const { took: first, text } = await read(page);
+      let best = first;
+      for (let index = 1; index < TRIES; index += 1) best = Math.min(best, (await read(page)).took);
+      times.push({ page, first, best });
+      return load(text)('a[rel="next"]').first().attr('href');
+    };
+    const seen = new Set<string>();
+    for (const page of pagesOf(77_777)) {
+      const next = await measure(page);
+      const list = page.split('?')[0] ?? '';
+      // One page further of each list; what is further on is read along the same index.
+      if (next !== undefined && !seen.has(list)) await measure(next.slice('/admin'.length));
+      seen.add(list);
+    }
+    const lines = times.map(
+      ({ page, first, best }) => `${best.toFixed(0)} ms (first ${first.toFixed(0)}) /admin${page}`,
+    );
+    console.log(lines.map((line) => `      ${line.slice(0, 120)}`).join('\n'));
+    const slow = times.filter(({ best }) => best > BOUND_MS).map(({ page, best }) => `${page}: ${best.toFixed(0)} ms`);
+    expect(slow).to.deep.equal([]);
   });
 });

@@ -2,6 +2,7 @@
 
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
+import type { RecentSums } from '../../../server/usage/index.js';
 import { engines, ManualClock, type Place } from '../../support/databases/engines.js';
 import { settlement } from '../../support/models/model-requests.js';
 
@@ -33,11 +34,14 @@ for (const engine of engines) {
     });
     after(() => place?.remove());
 
-    const read = () => state.usageDays.read(RANGE, new Set(['m-3']), 5);
+    const shown = ({ daysOfModels, ...sums }: RecentSums) => ({ ...sums, ofModel: daysOfModels.get('m-0') });
+    const read = async () => shown(await state.usageDays.read(RANGE, new Set(['m-3']), 5));
     async function expected() {
       const sum = (by: 'day' | 'model' | 'account', limit: number) =>
         state.usageSums.read({ by, ...RANGE, platforms: ['m-3'], limit });
-      return { days: await sum('day', 10), models: await sum('model', 5), accounts: await sum('account', 5) };
+      const ofModel = await state.usageSums.read({ by: 'day', model: 'm-0', ...RANGE, platforms: [], limit: 10 });
+      const sums = { days: await sum('day', 10), models: await sum('model', 5), accounts: await sum('account', 5) };
+      return { ...sums, ofModel: ofModel.toReversed() };
     }
 
     it('are the same from the totals, from stored days, and from both', async () => {
@@ -55,7 +59,7 @@ for (const engine of engines) {
 
     it('of today are stored where there are many, for five minutes', async () => {
       const whole = await expected();
-      const readStored = () => state.usageDays.read(RANGE, new Set(['m-3']), 5, true);
+      const readStored = async () => shown(await state.usageDays.read(RANGE, new Set(['m-3']), 5, true));
       // The sweep of this process may have stored some when it started.
       clock.advance(5 * 60_000);
       await state.usageDays.storeToday(clock.now(), Number.MAX_SAFE_INTEGER);
