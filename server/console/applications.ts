@@ -21,7 +21,7 @@ export function applicationPages(services: ConsoleServices): Route[] {
         return {
           title: locale.texts.console.pages.applications,
           current: 'applications',
-          lead: html`${t.lead} <a href="/docs/accounts/sign-in">${t.how}</a>`,
+          lead: html`${t.lead} ${t.everyUser} <a href="/docs/accounts/sign-in">${t.how}</a>`,
           content:
             applications.length === 0
               ? html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`
@@ -41,15 +41,13 @@ function renderApplication(
   const about = facts([
     [t.clientId, html`<code>${name}</code>`],
     [t.issuer, html`<bdi class="mono small">${issuer}</bdi>`],
-    [t.who, t.everyUser],
+    [t.addresses, html`${redirectUris.map((uri) => html`<bdi class="mono small">${uri}</bdi> `)}`],
     [t.last, signIns[0] ? locale.minute(signIns[0].at) : t.never],
   ]);
-  const addresses = html`<div class="stack-small"><h3>${t.addresses}</h3><ul>${redirectUris.map((uri) => html`<li><bdi class="mono small">${uri}</bdi></li>`)}</ul></div>`;
   return section(
     `application-${index}`,
     name,
     html`${about}
-${addresses}
 ${signIns.length > 0 && renderSignIns(signIns, locale)}`,
   );
 }

@@ -1,7 +1,7 @@
 /*
  * The history of a subject, and the audit log: who did what, latest first. Codes of the log are written in words: roles,
  * states, plans, kinds of incidents, budgets and times. Of a change with several parts only those that differ are shown.
- * A subject is shown by the name of its person, and leads to its page. What was stored stays at hand as a title.
+ * A subject is shown by the name of its person, and leads to its page. The stored text is a title.
  */
 
 import type { AdminServices } from '../admin/index.js';

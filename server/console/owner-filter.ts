@@ -17,7 +17,7 @@ export interface OwnerFilter {
   text: string | undefined;
   /** Undefined: nothing limits, or several users fit. */
   accountId: string | undefined;
-  /** Whom the text fits, if it is not one. */
+  /** The users that the text fits, if it is not one. */
   several: readonly UserRecord[];
 }
 
@@ -39,7 +39,7 @@ export async function readOwner(
   return { text, accountId: found.length === 0 ? text : undefined, several: found };
 }
 
-/** For an empty list: the users of whom one is meant. Undefined if it is clear who is. */
+/** For an empty list: the users to choose from. Undefined if one is clear. */
 export function chooseOwner(
   { several }: OwnerFilter,
   { path, query, name }: { path: string; query: Readonly<Record<string, string | undefined>>; name: string },

@@ -63,7 +63,9 @@ const PATH = '/admin/users';
 const STATES = ['active', 'suspended'] as const;
 const MAX_DAYS = 3_660;
 /** Latest changes on the page of a user; the audit log has all. */
-const HISTORY = 8;
+const HISTORY = 5;
+/** Latest orders there; the page of orders has all. */
+const ORDERS = 5;
 const ID = { id: { description: 'Id of the user, or of the account.' } };
 
 export function userPages(services: ConsoleServices): Route[] {
@@ -281,7 +283,7 @@ ${section('usage', texts.console.model.usage, usageOfDays(days, used, locale), h
 <div class="stack">${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call, currency: services.prices?.currency }))}
 ${section('balance', t.balance, balance ? html`<p class="figures">${locale.smallMoney(balance.amount, balance.currency)}</p>` : html`<p class="muted">${texts.console.balances.noBalance}</p>`, html`<a class="small" href="/admin/balances/${user.accountId}">${t.toBalance}</a>`)}</div></div>
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
-${section('orders', t.orders, renderOrders(services, whole.orders, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
+${section('orders', t.orders, renderOrders(services, whole.orders.slice(0, ORDERS), locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
 ${await historySection(services, whole.audit.slice(0, HISTORY), { locale, all: linkTo('/admin/audit', { subject: user.email ?? user.id }) })}`,
   };
 }

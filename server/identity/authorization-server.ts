@@ -234,7 +234,7 @@ export class AuthorizationServer {
   async demandOf(context: RequestContext, uid: string): Promise<Demand | undefined> {
     const { provider } = await this.#open();
     const found = await this.#interaction(provider, context, uid).catch((error: unknown) => {
-      // Who signs in is told then that the request has expired.
+      // The page after the sign-in says that the request has expired.
       if (isGatewayError(error)) return undefined;
       throw error;
     });

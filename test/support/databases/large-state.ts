@@ -111,7 +111,7 @@ function fillMoney(into: Into, now: number): void {
 function fillWork(into: Into, now: number): void {
   const addJob = into('jobs', ['startedAt', 'finishedAt', 'error']);
   const addAlert = into('alerts', ['endedAt']);
-  const summary = JSON.stringify({ platform: 'vidsite', item: 'a1', links: 1 });
+  const summary = JSON.stringify({ platform: 'vidsite', link: { id: 'a1' }, options: {} });
   const error = JSON.stringify({ code: 'private', message: 'The item is private.' });
   for (let index = 0; index < LARGE.accounts; index += 1) {
     // Those that end last are of today: the sweep deletes older ones.
