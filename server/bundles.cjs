@@ -24,6 +24,7 @@ const BUNDLED = [
   'server/observability/opentelemetry',
   'server/passkeys/webauthn',
   'server/site/docs/marked',
+  'server/site/highlight',
 ];
 
 /** Scripts of the site. Each that a page names becomes one file, and what several share or load later further ones. */

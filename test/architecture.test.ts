@@ -30,6 +30,7 @@ const SERVER_PACKAGES = [
   '@opentelemetry/resources',
   '@opentelemetry/sdk-trace',
   'marked',
+  '@speed-highlight/core',
   '@modelcontextprotocol/server',
   '@simplewebauthn/server',
   'nodemailer',
@@ -72,6 +73,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@opentelemetry/sdk-trace': 'server/observability/opentelemetry.ts',
   // The bundles of pages have a copy of their own.
   marked: ['server/site/docs/marked.ts', 'server/site/browser/playground/markdown.ts'],
+  '@speed-highlight/core': 'server/site/highlight.ts',
   ajv: 'core/runtime/validation.ts',
   pino: 'core/observability/logger.ts',
   tsyringe: 'core/plugins/tsyringe.ts',
@@ -99,11 +101,12 @@ const LAZY_PACKAGES = [
   'qrcode',
 ];
 
-/** Packages that the build bundles into the file that has them; those after the first three are loaded where they are used. */
+/** Packages that the build bundles into the file that has them; those after the first four are loaded where they are used. */
 const BUNDLED_PACKAGES = [
   'kysely',
   'typebox',
   'tsyringe',
+  '@speed-highlight/core',
   'fluent-ffmpeg',
   'gpt-tokenizer',
   'onnxruntime-web',
@@ -177,10 +180,11 @@ const LAYERS: readonly Layer[] = [
       /^(node:|mediagate\/(plugin|testing)$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
   },
   {
-    name: 'scripts of pages import each other, the type of their texts, the writer of examples, and a parser',
+    name: 'scripts of pages import each other, the type of their texts, the writer of examples, colours of code, and a parser',
     holds: /^server\/site\/browser\//,
     allows: (target) =>
-      /^server\/site\/(browser\/|language\/script-texts\.ts$|docs\/examples\.ts$)/.test(target) || target === 'marked',
+      /^server\/site\/(browser\/|language\/script-texts\.ts$|docs\/examples\.ts$|highlight\.ts$)/.test(target) ||
+      target === 'marked',
   },
   {
     name: 'the server imports node:, mediagate, folders of core, its own packages and itself, never a plugin',
@@ -246,7 +250,7 @@ describe('architecture', () => {
       const { modules: loaded, packages } = await loadedBy(specifier);
       expect(loaded.some((url) => url.endsWith('/dist/core/index.js'))).to.equal(true);
       expect(lazy.filter((name) => packages.includes(name))).to.deep.equal([]);
-      const lazyBundles = BUNDLED_PACKAGES.slice(3).map(bundleOf);
+      const lazyBundles = BUNDLED_PACKAGES.slice(4).map(bundleOf);
       expect(lazyBundles.filter((file) => loaded.some((url) => url.endsWith(file)))).to.deep.equal([]);
     });
   }

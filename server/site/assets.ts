@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { GatewayError } from '../../core/runtime/index.js';
 import { defineRoute, type ParamsContext, type RequestContext, type Route } from '../http/index.js';
-import { LANGUAGES, type LanguageCode, scriptTexts, VIETNAMESE_SENTENCES } from './language/index.js';
+import { LANGUAGES, scriptTextFiles, VIETNAMESE_SENTENCES } from './language/index.js';
 
 export const ASSET_ENCODINGS = ['br', 'gzip', 'identity'] as const;
 export type AssetEncoding = (typeof ASSET_ENCODINGS)[number];
@@ -63,6 +63,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 const PAGE_STYLES = [
   'activity',
   'chat',
+  'code',
   'console',
   'console-forms',
   'docs',
@@ -91,7 +92,9 @@ function loadAssets(): Assets {
     ...readFolder(new URL('scripts/', import.meta.url), '.js'),
     ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
     ...['.svg', '.png'].flatMap((extension) => readFolder(new URL('pictures/', SOURCES), extension)),
-    ...LANGUAGES.map(({ code }) => [`texts-${code}.js`, textsOf(code)] as const),
+    ...LANGUAGES.flatMap(({ code }) => scriptTextFiles(code)).map(
+      ([name, script]) => [name, Buffer.from(script)] as const,
+    ),
     ['sentences-vi.json', Buffer.from(JSON.stringify(VIETNAMESE_SENTENCES))],
   ]);
   const found = new Map([...files].map(([name, bytes]) => [name, toAsset(name, bytes)]));
@@ -104,11 +107,6 @@ function loadAssets(): Assets {
     },
     find: (name) => found.get(name),
   };
-}
-
-/** A script before all others, which names the texts of its language to them. */
-function textsOf(language: LanguageCode): Buffer {
-  return Buffer.from(`globalThis.siteTexts=${JSON.stringify(scriptTexts(language))};`);
 }
 
 /** Leaves out comments and the space that is for readers of the sources. Quoted texts have none that would match. */

@@ -11,6 +11,7 @@ import { type RequestContext, setPageHeaders } from '../http/index.js';
 import { DEFAULT_CATALOGUE, type Support } from '../plans/index.js';
 import { acceptedEncoding, assets } from './assets.js';
 import { shareTags } from './discovery.js';
+import { codeLanguageOf, tokensOfCode } from './highlight.js';
 import { type Html, html } from './html.js';
 import { LANGUAGES, type LanguageCode, type Locale } from './language/index.js';
 
@@ -75,7 +76,8 @@ export function renderPage(page: Page, locale: Locale): string {
   const t = locale.texts.layout;
   const logo = brand.files.get('logo');
   const accent = brand.files.get('accent.css');
-  const allScripts = [...new Set([`texts-${language}.js`, 'page.js', ...scripts])];
+  const texts = scripts.includes('playground.js') ? `texts-playground-${language}.js` : `texts-${language}.js`;
+  const allScripts = [...new Set([texts, 'page.js', ...scripts])];
   return html`<!doctype html>
 <html lang="${locale.language}"${language === 'vi' && html` data-sentences="${assets.url('sentences-vi.json')}"`}>
 <head>
@@ -202,14 +204,21 @@ export interface CodeView {
   /** Label: `Shell`, `~/.codex/config.toml`. */
   title: string;
   text: string;
+  /** As {@link tokensOfCode} takes it. Default: that of the title. */
+  language?: string;
 }
 
 /** Code with a button that copies it. */
-export function codeBlock({ id, title, text }: CodeView, locale: Locale): Html {
+export function codeBlock({ id, title, text, language = codeLanguageOf(title) }: CodeView, locale: Locale): Html {
   return html`<figure class="code">
 <figcaption class="code-head"><span>${title}</span>${copyButton(id, title, locale)}</figcaption>
-<pre tabindex="0" role="region" aria-label="${title}"><code id="${id}" lang="en">${text}</code></pre>
+<pre tabindex="0" role="region" aria-label="${title}"><code id="${id}" lang="en">${codeText(text, language)}</code></pre>
 </figure>`;
+}
+
+/** The text in the colours of its language; copied, it is the same text. */
+export function codeText(text: string, language: string): Html {
+  return html`${tokensOfCode(text, language).map(({ text: part, kind }) => (kind === undefined ? part : html`<span class="code-${kind}">${part}</span>`))}`;
 }
 
 /** Copies the text of the element with this id. @param what Label for screen readers. */

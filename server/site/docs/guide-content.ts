@@ -5,7 +5,7 @@
  */
 
 import { LOCALES, type Locale } from '../language/index.js';
-import { copyButton, Html, html } from '../page.js';
+import { codeText, copyButton, Html, html } from '../page.js';
 import { type Guide, placeOf, resolveLink } from './guides.js';
 import type { DocsPage } from './layout.js';
 import type { Marked, Token, Tokens } from './marked.js';
@@ -103,7 +103,7 @@ class GuideRendering {
       },
       code({ text, lang = '' }: Tokens.Code): string {
         const title = LANGUAGE_NAMES[lang] ?? lang;
-        return rendering.#codeBlock(text, title === '' ? 'Text' : title).markup;
+        return rendering.#codeBlock(codeText(text, lang), title === '' ? 'Text' : title).markup;
       },
       table(this: Inline, { header, rows }: Tokens.Table): string {
         const cell = (tokens: Token[]) => new Html(this.parser.parseInline(tokens));
@@ -137,13 +137,13 @@ class GuideRendering {
     return id;
   }
 
-  #codeBlock(text: string, title: string): Html {
+  #codeBlock(code: Html, title: string): Html {
     this.#blocks += 1;
     const id = `code-${this.#blocks}`;
     const label = `${title}, block ${this.#blocks}`;
     return html`<figure class="code">
 <figcaption class="code-head"><span>${title}</span>${copyButton(id, label, LOCALES.en)}</figcaption>
-<pre tabindex="0" role="region" aria-label="${label}"><code id="${id}">${text}</code></pre>
+<pre tabindex="0" role="region" aria-label="${label}"><code id="${id}">${code}</code></pre>
 </figure>
 `;
   }

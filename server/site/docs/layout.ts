@@ -48,7 +48,7 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[],
     current: '/docs',
     language: isTranslated ? language : 'en',
     // Pages of operations are the largest, and need no styles of guides.
-    styles: page.sections ? ['docs.css'] : ['docs.css', 'guides.css'],
+    styles: page.sections ? ['docs.css', 'code.css'] : ['docs.css', 'guides.css', 'code.css'],
     scripts: ['docs.js', ...(page.script === undefined ? [] : [page.script])],
     content: html`<div class="frame docs${hasToc && ' docs-with-toc'}">
 <div class="docs-side" lang="${language}">

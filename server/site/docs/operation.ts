@@ -5,7 +5,7 @@
  */
 
 import { LOCALES } from '../language/index.js';
-import { codeBlock, copyButton, type Html, html, scriptedButton } from '../page.js';
+import { codeBlock, codeText, copyButton, type Html, html, scriptedButton } from '../page.js';
 import { codeOf, type ExampleRequest, exampleOf, LANGUAGES } from './examples.js';
 import { fieldList, inline, parameterList, typeOf } from './fields.js';
 import { type Content, type Operation, type Parameter, refName } from './operations.js';
@@ -131,7 +131,7 @@ function exampleTabs({ id, summary }: Operation, example: ExampleRequest): Html 
   )}</fieldset></figcaption>
 ${LANGUAGES.map(
   ({ id: language, title }) =>
-    html`<div class="example-code example-${language}">${copyButton(`${id}-${language}`, `the example for ${title}`, LOCALES.en)}<pre tabindex="0" role="region" aria-label="${summary}: ${title}"><code id="${id}-${language}">${codeOf(example, language)}</code></pre></div>`,
+    html`<div class="example-code example-${language}">${copyButton(`${id}-${language}`, `the example for ${title}`, LOCALES.en)}<pre tabindex="0" role="region" aria-label="${summary}: ${title}"><code id="${id}-${language}">${codeText(codeOf(example, language), language)}</code></pre></div>`,
 )}
 </figure>`;
 }
@@ -141,7 +141,10 @@ function answerExample({ id, summary, answers: all }: Operation): Html | false {
     const example = content['application/json']?.example;
     if (example !== undefined) {
       const title = `${summary}: answer ${status}`;
-      return codeBlock({ id: `${id}-answer`, title, text: JSON.stringify(example, null, 2) }, LOCALES.en);
+      return codeBlock(
+        { id: `${id}-answer`, title, text: JSON.stringify(example, null, 2), language: 'json' },
+        LOCALES.en,
+      );
     }
   }
   return false;

@@ -5,7 +5,7 @@
 
 export { counted, FORMATS, type Formats, type LanguageCode } from './formats.js';
 export { isLanguage, LANGUAGE_COOKIE, LANGUAGES, LOCALES, type Locale, localeOf } from './language.js';
-export { type ScriptTexts, scriptTexts } from './script-texts.js';
+export { type ScriptTexts, scriptTextFiles, scriptTexts } from './script-texts.js';
 export { VIETNAMESE_SENTENCES } from './sentences.js';
 export { languageRoutes } from './switch.js';
 export { TEXTS, type Texts } from './texts.js';

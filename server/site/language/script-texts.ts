@@ -1,7 +1,8 @@
 /*
  * The catalogues of texts that scripts of pages show, each for the scripts of its name, such as `payment` for
  * `payment.js`; `page` is for every script. They are plain strings, with `{name}` for values, since they are sent to the
- * browser: the catalogues of a language together are one file, which is compressed, and cached for every page.
+ * browser: the catalogues of a language together are one file, which is compressed, and cached for every page. The page
+ * of the playground, whose texts are most of them, has all in its file, and the other pages have the others in theirs.
  */
 
 import type { LanguageCode } from './formats.js';
@@ -35,4 +36,14 @@ export function scriptTexts(language: LanguageCode): ScriptTexts {
   return Object.fromEntries(
     Object.entries(CATALOGUES).map(([name, catalogue]) => [name, catalogue[language]]),
   ) as ScriptTexts;
+}
+
+/** The files of a language with the script of each, which names the texts to those after it. */
+export function scriptTextFiles(language: LanguageCode): readonly (readonly [name: string, script: string])[] {
+  const all = scriptTexts(language);
+  const others = Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith('playground-')));
+  return [
+    [`texts-${language}.js`, `globalThis.siteTexts=${JSON.stringify(others)};`],
+    [`texts-playground-${language}.js`, `globalThis.siteTexts=${JSON.stringify(all)};`],
+  ];
 }

@@ -23,7 +23,7 @@ export function connectPage({ clients, url, signsIn, isSignedIn }: ConnectView, 
     title: t.title,
     description: t.description,
     current: '/setup',
-    styles: ['setup.css'],
+    styles: ['setup.css', 'code.css'],
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead} ${signsIn ? t.signIn : isSignedIn ? setup.signedIn : setup.signedOut}</p></div>

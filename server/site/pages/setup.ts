@@ -22,7 +22,7 @@ export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView,
     title: t.title,
     description: t.description,
     current: '/setup',
-    styles: ['setup.css'],
+    styles: ['setup.css', 'code.css'],
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
@@ -85,7 +85,7 @@ function codeOf({ id, files, commands }: SetupClient, locale: Locale): Html {
       title: path,
       text: content.trimEnd(),
     })),
-    { id: `${id}-shell`, title: locale.texts.setup.shell, text: shellOf(commands) },
+    { id: `${id}-shell`, title: locale.texts.setup.shell, text: shellOf(commands), language: 'sh' },
   ];
   return html`${blocks.map((block) => codeBlock(block, locale))}`;
 }

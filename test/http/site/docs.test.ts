@@ -7,6 +7,7 @@ import { codeOf, exampleOf } from '../../../server/site/docs/examples.js';
 import { guideEntries } from '../../../server/site/docs/guide-content.js';
 import type { Operation } from '../../../server/site/docs/operations.js';
 import { resultsByPage, SearchIndex } from '../../../server/site/docs/search.js';
+import { tokensOfCode } from '../../../server/site/highlight.js';
 import { documentPages, readPage } from '../../support/docs/documents.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
@@ -286,5 +287,31 @@ describe('examples of the API reference', () => {
     const parameters = [{ name: 'id', in: 'path', required: true, schema: {} }] as const;
     expect(exampleOf({ ...operation, parameters }, '')).to.equal(undefined);
     expect(exampleOf({ ...operation, isSent: true }, '')).to.equal(undefined);
+  });
+});
+
+describe('colours of code', () => {
+  const words = (text: string, language: string) =>
+    tokensOfCode(text, language).flatMap(({ text: part, kind }) =>
+      kind === undefined ? [] : [`${kind}: ${part.trim()}`],
+    );
+
+  it('tell names, strings, numbers and words of a language apart', () => {
+    expect(words('{"a": "b", "n": 4}', 'json')).to.deep.equal(['name: "a"', 'string: "b"', 'name: "n"', 'number: 4']);
+    expect(words(`curl http://a.example/v1 -d '{"n": 4}' # all`, 'sh')).to.deep.equal([
+      ...['name: curl', 'word: -d', 'name: "n"', 'number: 4', 'comment: # all'],
+    ]);
+    expect(words('import os', 'python')).to.deep.equal(['word: import']);
+  });
+
+  it('leave every text as it is, also one of an unknown language', () => {
+    for (const language of ['sh', 'json', 'js', 'python', 'toml', 'yaml', 'constructor', ''])
+      for (const text of ['', '"', '`${', "'{", '<script>\u0000</script>', 'f"{', '/*', '$((1))', '#'.repeat(60_000)])
+        expect(
+          tokensOfCode(text, language)
+            .map((token) => token.text)
+            .join(''),
+          `${language}: ${text.slice(0, 20)}`,
+        ).to.equal(text);
   });
 });
