@@ -13,6 +13,9 @@ import { PART_STATES, type PartState } from './history.js';
 /** Parts of the gateway itself. */
 export type ServicePart = 'gateway' | 'database' | 'jobs' | 'files' | 'payments' | 'sign_in';
 
+/** What a model makes, or reads. */
+export type ModelKind = 'text' | 'image' | 'audio';
+
 interface PartBase {
   /** Unique; the same in every process and after a restart. */
   id: string;
@@ -22,7 +25,7 @@ interface PartBase {
 export type StatusPart = PartBase &
   (
     | { group: 'service'; name: ServicePart }
-    | { group: 'model'; models: readonly string[]; isMock: boolean }
+    | { group: 'model'; models: readonly string[]; kinds: readonly ModelKind[]; isMock: boolean }
     | { group: 'platform'; name: string; probe?: Omit<ProbeResult, 'platform'> }
   );
 
@@ -42,7 +45,7 @@ export interface PartSources {
 const PROBE_MS = 24 * 3_600_000;
 /** A page stays readable, and the history small. */
 const MAX_PARTS = 100;
-const MODEL_KINDS = ['text', 'image', 'audio'];
+const MODEL_KINDS: readonly ModelKind[] = ['text', 'image', 'audio'];
 
 export function describeParts(sources: PartSources): readonly StatusPart[] {
   return [...serviceParts(sources), ...modelParts(sources.gateway), ...platformParts(sources)].slice(0, MAX_PARTS);
@@ -66,7 +69,7 @@ function serviceParts({ checks, acceptsOrders, canSignIn }: PartSources): Status
 function modelParts(gateway: PartSources['gateway']): StatusPart[] {
   const providers = gateway
     .plugins()
-    .filter(({ state, provides }) => state !== 'disabled' && provides.some((kind) => MODEL_KINDS.includes(kind)));
+    .filter(({ state, provides }) => state !== 'disabled' && MODEL_KINDS.some((kind) => provides.includes(kind)));
   const ready = gateway.models().filter(({ aliasOf }) => aliasOf === undefined);
   const absent = new Set(ready.flatMap(({ id, isAbsent }) => (isAbsent ? [id] : [])));
   const groups = Map.groupBy(providers, ({ standIn, plugin, id }) => (standIn ? plugin : `model:${id}`));
@@ -80,6 +83,7 @@ function modelParts(gateway: PartSources['gateway']): StatusPart[] {
       id: id.startsWith('model:') ? id : `model:${id}`,
       group: 'model',
       models,
+      kinds: MODEL_KINDS.filter((kind) => members.some(({ provides }) => provides.includes(kind))),
       isMock: members.every(({ standIn }) => standIn),
       state: isAbsent ? 'down' : worstOf(states),
     };

@@ -24,6 +24,7 @@ export interface StatusView {
 type Part = ServiceReport['parts'][number];
 
 const GROUPS = ['service', 'model', 'platform'] as const;
+const LEGEND = ['ok', 'degraded', 'down', 'none'] as const;
 const TONES: Readonly<Record<PartState, Tone>> = { ok: 'good', degraded: 'warn', down: 'bad' };
 /** Models of a provider named in its label. */
 const NAMED = 3;
@@ -46,8 +47,8 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
     content: html`<div class="frame frame-text stack status">
 <div class="page-head"><h1>${t.title}</h1></div>
 <div class="card status-overall row row-apart status-${state}"><strong>${t.overall[state]}</strong><span class="small">${t.asOf} ${minute(at)}</span></div>
-${shown.every(({ history }) => history.fine === undefined) && html`<p class="small muted">${t.fresh}</p>`}
 ${open.length > 0 && html`<h2 class="visually-hidden" id="open-incidents">${t.openIncidents}</h2><ul class="stack" aria-labelledby="open-incidents">${open.map((one) => renderIncident(one, at, locale))}</ul>`}
+${shown.every(({ history }) => history.fine === undefined) ? html`<p class="small muted">${t.fresh}</p>` : renderLegend(locale)}
 ${GROUPS.map((group) => renderGroup(group, shown, report.since, locale))}
 <section class="stack model-kind" aria-labelledby="incidents"><h2 id="incidents">${t.incidents}</h2>
 ${incidents === undefined ? emptyState(t.unread, '') : ended.length === 0 && open.length === 0 && emptyState(t.noIncidents, t.noIncidentsWords)}
@@ -58,6 +59,11 @@ ${ended.length > 0 && html`<ul class="stack">${ended.map((one) => renderIncident
   };
 }
 
+/** What a bar is, and its colours. */
+function renderLegend({ texts: { status: t } }: Locale): Html {
+  return html`<p class="small muted status-legend"><span>${t.bars}</span>${LEGEND.map((state) => html` <span class="status-key"><svg viewBox="0 0 1 1" width="10" height="10" aria-hidden="true"><rect class="band-${state}" width="1" height="1"/></svg> ${t.states[state]}</span>`)}</p>`;
+}
+
 function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: number, locale: Locale): Html | false {
   const own = parts.filter((part) => part.group === group);
   if (own.length === 0) return false;
@@ -66,8 +72,8 @@ function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: 
   const hasBand = !own.every(isWorkingMock);
   return html`<section class="card stack" aria-labelledby="group-${group}">
 <div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasBand && html`<span class="small muted">${t.lastDay}</span>`}</div>
-<ul class="status-parts">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}</ul>
-${hasBand && html`<p class="row row-apart small muted status-ends" aria-hidden="true"><span>${t.from}</span><span>${t.to}</span></p>`}
+${own.some(isWorkingMock) && html`<p class="small muted">${t.mocks}</p>`}
+<ul class="status-parts">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}${hasBand && html`<li class="status-scale" aria-hidden="true">${t.scale.map((words) => html`<span>${words}</span>`)}</li>`}</ul>
 </section>`;
 }
 
@@ -75,7 +81,10 @@ ${hasBand && html`<p class="row row-apart small muted status-ends" aria-hidden="
 function renderPart(part: Part, { since, hasHistory }: { since: number; hasHistory: boolean }, locale: Locale): Html {
   const { history } = part;
   const t = locale.texts.status;
-  const percent = history.fine === undefined ? t.unknown : t.fine(percentOf(history.fine, locale));
+  const percent =
+    history.fine === undefined
+      ? t.unknown
+      : html`${percentOf(history.fine, locale)}<span class="visually-hidden"> ${t.fine}</span>`;
   return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasHistory && !isWorkingMock(part) && html`<span class="small muted figures">${percent}</span>`}${stateBadge(part, locale)}</span></div>
 ${isWorkingMock(part) ? '' : renderBand(history.states, since, locale)}
 ${part.group === 'platform' && part.probe && html`<p class="small muted">${renderProbe(part.probe, locale)}</p>`}</li>`;
@@ -103,7 +112,8 @@ function nameOf(part: Part, { texts: { status: t } }: Locale): Html {
   const { models } = part;
   const named = models.slice(0, NAMED).map((id, index) => html`${index > 0 && ', '}<bdi class="mono">${id}</bdi>`);
   const more = models.length > NAMED && html` ${t.andMore(models.length - NAMED)}`;
-  return html`${named}${more}`;
+  const kind = part.kinds.length === 1 && part.kinds[0] ? t.kinds[part.kinds[0]] : t.kinds.several;
+  return html`${kind} <span class="status-models">${named}${more}</span>`;
 }
 
 function renderProbe({ passed, failed, at }: { passed: number; failed: number; at: number }, locale: Locale): Html {

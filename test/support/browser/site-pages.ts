@@ -41,7 +41,7 @@ print("ahoy")
 export const publicPages: readonly SitePage[] = [
   { name: 'home', path: '/' },
   { name: 'login', path: '/login' },
-  { name: 'status', path: '/status' },
+  { name: 'status-new', path: '/status' },
   { name: 'models', path: '/models' },
   { name: 'models-none', path: '/models?q=zeppelin' },
   { name: 'plans', path: '/plans' },
@@ -50,7 +50,6 @@ export const publicPages: readonly SitePage[] = [
   { name: 'connect', path: '/connect' },
   { name: 'docs', path: '/docs' },
   { name: 'docs-images', path: '/docs/api/images' },
-  { name: 'docs-tried', path: '/docs/api/images', prepare: tryRoute },
   { name: 'docs-errors', path: '/docs/api/errors' },
   { name: 'docs-guide', path: '/docs/guides/images' },
   { name: 'docs-search', path: '/docs/search?q=image+job' },
@@ -107,9 +106,11 @@ export function accountPages({ orders, image, device, agent }: UsedPages): reado
     { name: 'playground-audio-offline', path: '/playground#audio', prepare: loseSpeech },
     { name: 'image-waiting', path: '/images', prepare: waitForImage },
     { name: 'image-offline', path: '/images', prepare: loseImage },
+    { name: 'status', path: '/status' },
     { name: 'device', path: '/device' },
     { name: 'device-answer', path: device },
     { name: 'agent-answer', path: agent },
+    { name: 'docs-tried', path: '/docs/api/images', prepare: tryRoute },
   ];
 }
 

@@ -255,6 +255,7 @@ async function keepTeam(state: State, { accountId, actor }: { accountId: string;
 async function disturb(state: State): Promise<void> {
   const now = Date.now();
   const parts = ['gateway', 'database', 'jobs', 'files', 'payments', 'sign_in', 'model:echo_text', 'model:images'];
+  for (const name of ['vidsite', 'clip_video', 'clip_shop', 'social', 'photo']) parts.push(`platform:${name}`);
   for (let at = now - 23 * 3_600_000; at < now; at += 5 * 60_000) {
     const hours = (now - at) / 3_600_000;
     const stateOf = (id: string) => (id !== 'model:echo_text' || hours < 6 || hours > 8 ? 'ok' : 'down');
