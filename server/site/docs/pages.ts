@@ -61,10 +61,11 @@ function groupCard({ name, title, description, operations }: Group, locale: Loca
   return html`<li data-operations="${ids}"><h3><a href="${groupUrl(name)}">${localName(title, locale)}</a></h3><p>${inline(t.subjects[name] ?? description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : t.overview.routes(operations.length)}</span>`}</span></li>`;
 }
 
+/** Folds on a phone; where there is room, the styles open them. */
 function guideList(guides: readonly NavigationGroup[], locale: Locale): Html {
   return html`<div class="guide-list">${guides.map(
     ({ title, pages }) =>
-      html`<div><h3>${localName(title, locale)}</h3><ul>${pages.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul></div>`,
+      html`<details><summary><h3>${localName(title, locale)}</h3> <span class="small muted">${pages.length}</span></summary><ul>${pages.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul></details>`,
   )}</div>`;
 }
 
@@ -89,6 +90,9 @@ ${fieldList(schema) ?? html`<p>${typeOf(schema)}</p>`}
 </section></details>`;
 }
 
+/** What a first request meets; the other statuses are folds with the names of their codes. */
+const OPEN_STATUS = '401';
+
 /** Each code once, below its first status: the operations link to it. The script of the page has the filter. */
 export function errorsPage(reference: Reference): DocsPage {
   const { errors, errorObjects } = reference;
@@ -99,22 +103,21 @@ export function errorsPage(reference: Reference): DocsPage {
     description: 'Every error code of the gateway, and the form of errors.',
     url: ERRORS_URL,
     script: 'docs-errors.js',
-    toc: [
-      ...byStatus.map(([status]) => ({ id: `status-${status}`, title: `${status} ${STATUS_CODES[status]}` })),
-      ...errorObjects.map((name) => ({ id: name, title: name })),
-    ],
     content: html`<div class="page-head"><h1>Errors</h1><p>Programs decide by <code>error.code</code>. The message is for people and may change. New codes may be added: treat an unknown code by its HTTP status.</p></div>
 <section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">Codes by status</h2>
 <div class="field needs-script"><label for="codes-filter">Filter by code or words</label><input class="input" id="codes-filter" type="search" autocomplete="off" spellcheck="false" placeholder="rate limit"></div>
-<div class="docs-folds">${byStatus.map(([status, codes], index) => html`<details class="docs-fold status-group"${index === 0 && html` open`}><summary><h3><code>${status}</code> ${STATUS_CODES[status]}</h3> <span class="small muted">${codes.length}</span></summary><dl class="fields" id="status-${status}">${codes.map(errorRow)}</dl></details>`)}</div>
+<div class="docs-folds">${byStatus.map(([status, codes]) => html`<details class="docs-fold status-group"${status === OPEN_STATUS && html` open`}><summary><h3><code>${status}</code> ${STATUS_CODES[status]}</h3> <span class="small muted">${codes.length}</span><code class="status-codes" aria-hidden="true">${codes.map(({ code }) => code).join(', ')}</code></summary><dl class="fields" id="status-${status}">${codes.map(errorRow)}</dl></details>`)}</div>
 <p class="muted" id="codes-none" role="status"></p></section>
 <h2 class="docs-subject">Objects</h2><div class="docs-folds">${errorObjects.map((name) => objectSection(name, reference))}</div>`,
   };
 }
 
 function errorRow({ code, meaning, cause, action, statuses, isRetryable }: ErrorCodeView): Html {
-  return html`<div id="${code}"><dt><code>${code}</code> <span class="field-type">${statuses.join(' or ')}</span>${isRetryable && html` ${badge('retry later')}`}</dt><dd><p>${inline(meaning)}</p><p>${inline(cause)} <strong>${inline(action)}</strong></p></dd></div>`;
+  return html`<div id="${code}"><dt><code>${code}</code>${statuses.length > 1 && html` <span class="field-type">${statuses.join(' or ')}</span>`}${isRetryable && html` ${badge('retry later')}`}</dt><dd><p>${inline(meaning)}</p><p>${inline(cause)} <strong>${inline(action)}</strong></p></dd></div>`;
 }
+
+/** Of one page; the others of it are in a fold. */
+const BEST_RESULTS = 3;
 
 export function searchPage(query: string, results: readonly SearchResult[], locale: Locale): DocsPage {
   const { language, texts } = locale;
@@ -127,10 +130,12 @@ export function searchPage(query: string, results: readonly SearchResult[], loca
     isTranslated: true,
     query,
     content: html`<div class="page-head"><h1>${t.search}</h1><p role="status">${query === '' ? t.enterWords : words}</p></div>
-${resultsByPage(results).map(
-  (page) =>
-    html`<section class="results"><h2>${localPlace(page.place, locale)}</h2><ol${language !== 'en' && html` lang="en"`}>${page.results.map(resultEntry)}</ol></section>`,
-)}`,
+${resultsByPage(results).map(({ place, results: [...found] }) => {
+  const best = found.splice(0, found.length > BEST_RESULTS + 1 ? BEST_RESULTS : found.length);
+  const list = (some: readonly SearchResult[]) =>
+    html`<ol${language !== 'en' && html` lang="en"`}>${some.map(resultEntry)}</ol>`;
+  return html`<section class="results"><h2>${localPlace(place, locale)}</h2>${list(best)}${found.length > 0 && html`<details><summary>${t.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
+})}`,
   };
 }
 

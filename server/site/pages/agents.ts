@@ -56,8 +56,8 @@ function renderOrigin({ program, isLocal, isApp }: ConsentView, { texts: { agent
 
 function renderRights({ grants, allowed, isLocal }: ConsentView, { texts: { agents: t } }: Locale): Html {
   const withheld = grants.filter((grant) => !allowed.includes(grant)).map((grant) => t.rights[grant]);
-  return html`<fieldset class="field"><legend>${t.may}</legend>
-${allowed.map((grant) => html`<label class="check"><input type="checkbox" name="${rightField(grant)}" checked> <span>${t.rights[grant]}</span></label>`)}
+  return html`<fieldset class="field"><legend>${t.may}</legend><div class="checks checks-long">
+${allowed.map((grant) => html`<label class="check"><input type="checkbox" name="${rightField(grant)}" checked> <span>${t.rights[grant]}</span></label>`)}</div>
 <span class="hint">${t.chooseHint}</span></fieldset>
 ${withheld.length > 0 && html`<p class="small muted">${t.withheld(withheld.join('; '))}</p>`}
 <p class="small muted">${t.limits}</p>

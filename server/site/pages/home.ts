@@ -6,7 +6,7 @@
 
 import { EXAMPLE_LINK, exampleChat, exampleDocument, exampleImage, exampleImages } from '../components/examples.js';
 import type { Locale } from '../language/index.js';
-import { codeBlock, type Html, html, type Page } from '../page.js';
+import { codeBlock, codeText, type Html, html, type Page } from '../page.js';
 import type { PlanView } from '../views.js';
 import { renderPlanCards } from './plans.js';
 
@@ -31,7 +31,7 @@ export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
   return {
     title: t.title,
     description: isOwn ? t.ownDescription : t.description,
-    styles: ['home.css', 'plan-cards.css', 'examples.css'],
+    styles: ['home.css', 'plan-cards.css', 'examples.css', 'code.css'],
     scripts: ['api-forms.js'],
     content: html`<div class="frame hero">
 <div class="hero-words">
@@ -45,9 +45,10 @@ ${isSignedIn ? html`<a class="button" href="/dashboard">${t.openDashboard}</a>` 
 ${hasLinks ? exampleDocument(locale, 'below') : exampleImage(locale)}
 </div>
 ${renderJobs(view, locale)}
-<section class="frame section" aria-labelledby="plans">
+<section class="frame section home-plans" aria-labelledby="plans">
 <div class="section-head"><h2 id="plans">${t.plans}</h2><p>${t.plansWords}</p></div>
 ${renderPlanCards({ plans, isSignedIn }, locale)}
+<p class="home-compare"><a href="/plans">${t.compare}</a></p>
 </section>
 <section class="frame section" aria-labelledby="how">
 <div class="section-head"><h2 id="how">${t.howTitle}</h2></div>
@@ -67,19 +68,27 @@ ${
   html`<article class="job"><div class="stack"><h3>${t.links}</h3>
 <p class="muted">${t.linksWords}</p>
 ${platforms.length > 0 && html`<ul class="chips" aria-label="${t.platforms}">${platforms.map((name) => html`<li class="badge">${name}</li>`)}</ul>`}</div>
-<div class="stack">${codeBlock({ id: 'job-link', title: t.request, text: linkRequest(baseUrl) }, locale)}
+${folded(
+  html`${codeBlock({ id: 'job-link', title: t.request, text: linkRequest(baseUrl), language: 'sh' }, locale)}
 <figure class="code"><figcaption class="code-head">${t.answer}</figcaption>
-<pre tabindex="0" role="region" aria-label="${t.answer}"><code lang="en">${LINK_ANSWER}</code></pre></figure></div></article>`
+<pre tabindex="0" role="region" aria-label="${t.answer}"><code lang="en">${codeText(LINK_ANSWER, 'json')}</code></pre></figure>`,
+  locale,
+)}</article>`
 }
 <article class="job"><div class="stack"><h3>${t.images}</h3>
 <p class="muted">${t.imagesWords}</p></div>
 <div class="stack">${hasLinks && exampleImages(locale)}
-${codeBlock({ id: 'job-image', title: t.imageJob, text: imageRequest(baseUrl) }, locale)}</div></article>
+${folded(codeBlock({ id: 'job-image', title: t.imageJob, text: imageRequest(baseUrl), language: 'sh' }, locale), locale)}</div></article>
 <article class="job"><div class="stack"><h3>${t.text}</h3>
 <p class="muted">${t.textWords(models)}</p></div>
 <div class="stack">${exampleChat(locale)}
-${codeBlock({ id: 'job-text', title: t.sdk, text: textRequest(baseUrl) }, locale)}</div></article>
+${folded(codeBlock({ id: 'job-text', title: t.sdk, text: textRequest(baseUrl), language: 'js' }, locale), locale)}</div></article>
 </section>`;
+}
+
+/** A fold on a phone; where there is room, the styles open it. */
+function folded(code: Html, { texts: { home: t } }: Locale): Html {
+  return html`<details class="job-code"><summary>${t.showCode}</summary><div class="stack">${code}</div></details>`;
 }
 
 const LINK_ANSWER = `{

@@ -49,6 +49,7 @@ const en = {
   enterWords: 'Enter one or more words.',
   nothing: 'Nothing was found. Try fewer or other words.',
   results: (results: number) => `${counted(results, 'result')}.`,
+  moreResults: (results: number) => `${results} more on this page`,
 };
 
 /** By the titles of the pages. A title that is missing stays in English. */
@@ -184,6 +185,7 @@ const vi: typeof en = {
   enterWords: 'Hãy nhập một hoặc nhiều từ.',
   nothing: 'Không tìm thấy gì. Hãy thử ít từ hơn hoặc từ khác.',
   results: (results) => `${count(results)} kết quả.`,
+  moreResults: (results) => `${count(results)} kết quả khác trong trang này`,
 };
 
 export const documentation = { en, vi };

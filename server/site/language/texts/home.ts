@@ -46,8 +46,10 @@ const en = {
   textWords: (models: { text: number; audio: number }) =>
     `${counted(models.text, 'text model')} and ${counted(models.audio, 'audio model')} are ready. Chats and responses stream through untouched. Speech, transcripts and sound effects have routes of their own.`,
   sdk: 'With the OpenAI SDK',
+  showCode: 'Show the code',
   plans: 'Plans',
   plansWords: 'Input and output tokens count together. What you buy adds up. Keys can use what the plan includes.',
+  compare: 'What each plan includes',
   howTitle: 'How to start',
   steps: [
     {
@@ -102,9 +104,11 @@ const vi: typeof en = {
   textWords: (models) =>
     `${count(models.text)} mô hình văn bản và ${count(models.audio)} mô hình âm thanh đã sẵn sàng. Câu trả lời được truyền nguyên vẹn từng phần. Giọng nói, bản chép lời và hiệu ứng âm thanh có đường dẫn riêng.`,
   sdk: 'Với SDK của OpenAI',
+  showCode: 'Xem mã',
   plans: 'Gói',
   plansWords:
     'Token đầu vào và đầu ra được tính chung. Các gói mua thêm được cộng dồn. Khóa dùng được những gì có trong gói.',
+  compare: 'Mỗi gói có những gì',
   howTitle: 'Bắt đầu thế nào',
   steps: [
     {
