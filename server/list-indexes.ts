@@ -1,7 +1,7 @@
 /*
  * Indexes for the lists of the admin API, over the tables of all subjects. They order each list by time and find users
  * and keys by the beginning of a name, so that a page costs the same however many rows there are; a test explains the
- * SQL. Two of them are on the usage log, where each request adds a row: they grow at their end, in one page.
+ * SQL. Three of them are on the usage log, where each request adds a row: they grow at their end, in one page.
  */
 
 import { type Migrations, prefixIndex, sqlMigration } from '../core/database/index.js';
@@ -42,5 +42,10 @@ export const adminMigrations: Migrations = {
       `create index accounts_balance on accounts (id) where ("topsUp" is not null or balance is not null)`,
     ),
     changes: ['accounts'],
+  },
+  '0016-refused-requests': {
+    // Refused requests are few among many that failed.
+    ...sqlMigration(`create index usage_entries_refused_at on usage_entries (at, "requestId") where refused = 1`),
+    changes: ['usage_entries'],
   },
 };

@@ -59,16 +59,16 @@ function inserted(database: Sqlite.Database, table: string, more: readonly strin
 
 /** One total and one entry for each request. */
 function fillRequests(into: Into, now: number): void {
-  const [addTotal, addEntry] = [into('usage_totals', []), into('usage_entries', ['status', 'errorCode'])];
+  const [addTotal, addEntry] = [into('usage_totals', []), into('usage_entries', ['errorCode'])];
   for (let day = 0; day < LARGE.days; day += 1) {
     const at = now - day * DAY_MS;
     for (let index = 0; index < LARGE.requestsOfDay; index += 1) {
       const account = (index * 7_919 + day * 3_331) % LARGE.accounts;
       const of = { keyId: large.key(account), accountId: large.account(account), route: '/v1/chat/completions' };
       const model = `m-${index % LARGE.models}`;
-      addTotal({ ...of, model, day: new Date(at).toISOString().slice(0, 10) });
+      addTotal({ ...of, model, refused: 0, day: new Date(at).toISOString().slice(0, 10) });
       const failed = index % 50 === 0 && { status: 502, errorCode: 'upstream_error' };
-      addEntry({ ...of, model, at: at - index, requestId: `req_${day}_${index}`, status: 200, ...failed });
+      addEntry({ ...of, model, at: at - index, requestId: `req_${day}_${index}`, status: 200, refused: 0, ...failed });
     }
   }
 }
