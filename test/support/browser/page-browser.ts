@@ -77,6 +77,7 @@ export async function tryRoute(page: Page): Promise<void> {
   if (await key.isVisible()) return;
   await form.getByRole('button', { name: 'Send' }).click();
   await form.locator('.try-answer pre').waitFor();
+  await page.evaluate(() => scrollTo(0, 0));
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
