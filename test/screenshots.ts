@@ -38,7 +38,9 @@ async function settle(): Promise<void> {
 
 /** Of the page, or of the window while a dialog lies over it. */
 function shownHeight(): number {
-  return document.querySelector(':popover-open') ? window.innerHeight : document.documentElement.scrollHeight;
+  return document.querySelector(':popover-open, dialog[open]')
+    ? window.innerHeight
+    : document.documentElement.scrollHeight;
 }
 
 /** In two languages, at two widths, light and dark. */

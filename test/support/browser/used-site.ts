@@ -1,6 +1,6 @@
 /**
  * A gateway that is in use, and its pages with their states: empty, full, after an answer, failed, without a connection.
- * Links lead to the plugins' recorded samples, and pictures of platforms are one invented picture: nothing leaves the machine.
+ * Links lead to the plugins' recorded samples, and pictures of platforms are invented scenes: nothing leaves the machine.
  */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import type { Browser, BrowserContext } from 'playwright-core';
+import sharp from 'sharp';
 import type { TopUpTerms } from '../../../server/plans/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { findChromium } from '../../../server/settings/executables.js';
@@ -15,10 +16,10 @@ import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
 import { openState, type State } from '../../../server/state.js';
 import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
+import { SUBTITLES } from '../../demo/subtitles.js';
 import { PRICED_PLANS } from '../accounts/priced-plans.js';
 import { useAccount } from '../accounts/used-account.js';
-import { sampleImage } from '../images/sample-images.js';
-import { startReplayingProxy } from '../links/replaying-proxy.js';
+import { type AnswerRequest, startReplayingProxy } from '../links/replaying-proxy.js';
 import { packageRoot } from '../package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../processes/gateway-process.js';
 import { until } from '../until.js';
@@ -103,7 +104,7 @@ export async function openUsedSite(): Promise<UsedSite> {
   const plansFile = path.join(folder, 'plans.json');
   const pricesFile = path.join(folder, 'prices.json');
   await Promise.all([writeFile(plansFile, JSON.stringify(PLANS)), writeFile(pricesFile, JSON.stringify(PRICES))]);
-  const proxy = await startReplayingProxy({ answer: answersFromSamples(linkSamples) });
+  const proxy = await startReplayingProxy({ answer: answerOfPlatforms() });
   const gateway = await startGatewayProcess({
     proxy,
     environment: { ...PAYMENT, ...APPS, PLANS_FILE: plansFile, PRICES_FILE: pricesFile },
@@ -147,15 +148,39 @@ export async function openUsedSite(): Promise<UsedSite> {
   };
 }
 
-/** No platform is asked: each of its pictures is the same one, also through a media link of the gateway. */
+/** The recorded samples, and the subtitles of the video among them. */
+function answerOfPlatforms(): AnswerRequest {
+  const samples = answersFromSamples(linkSamples);
+  return (request) => {
+    const [, language] = /lang=(en|nl)&fmt=vtt/.exec(request.url.search) ?? [];
+    if (language !== 'en' && language !== 'nl') return samples(request);
+    return { headers: { 'content-type': 'text/vtt' }, body: SUBTITLES[language] };
+  };
+}
+
+const SCENES = ['harbour', 'harbour-night'];
+
+/** The scenes of the site, as they are and mirrored. */
+function makePictures(): Promise<Buffer[]> {
+  const of = (name: string) => path.join(packageRoot, 'server', 'site', 'pictures', `${name}.svg`);
+  const makes = [false, true].flatMap((isMirrored) => SCENES.map((name) => sharp(of(name)).flop(isMirrored)));
+  return Promise.all(makes.map((scene) => scene.jpeg().toBuffer()));
+}
+
+/** No platform is asked: its pictures are invented, chosen by their address, also through a media link of the gateway. */
 async function openContext(browser: Browser): Promise<BrowserContext> {
   const context = await browser.newContext();
-  const body = await sampleImage({ width: 640, height: 360, format: 'png', seed: 3 });
+  const pictures = await makePictures();
+  const known = new Map<string, Buffer | undefined>();
   await context.route(
     ({ hostname, pathname }) => hostname !== '127.0.0.1' || pathname.startsWith('/v1/media/'),
     (route) => {
-      if (route.request().resourceType() === 'image') return route.fulfill({ contentType: 'image/png', body });
-      return new URL(route.request().url()).hostname === '127.0.0.1' ? route.continue() : route.abort();
+      const url = route.request().url();
+      if (route.request().resourceType() === 'image') {
+        if (!known.has(url)) known.set(url, pictures[known.size % pictures.length]);
+        return route.fulfill({ contentType: 'image/jpeg', body: known.get(url) });
+      }
+      return new URL(url).hostname === '127.0.0.1' ? route.continue() : route.abort();
     },
   );
   return context;
