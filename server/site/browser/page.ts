@@ -1,6 +1,6 @@
 /*
- * Behaviour of every page: buttons that copy a text and announce it, submit buttons that count a double click once, and
- * times in the zone of the visitor.
+ * Behaviour of every page: buttons that copy a text and announce it, submit buttons that count a double click once,
+ * menus that close, and times in the zone of the visitor.
  */
 
 import { fill, textsOf } from './texts.js';
@@ -10,6 +10,7 @@ const t = textsOf('page');
 
 startCopyButtons(document);
 ignoreDoubleClicks(document);
+closeMenus(document);
 showLocalTimes(document);
 
 const SHOWN_MS = 2_000;
@@ -55,6 +56,22 @@ async function copy(text: string): Promise<boolean> {
 
 function copyKeys(): string {
   return /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘C' : 'Ctrl+C';
+}
+
+/** A menu closes as another part of the page is pressed, after a choice, and by Esc, which returns to its button. */
+function closeMenus(root: Document): void {
+  const open = () => root.querySelectorAll<HTMLDetailsElement>('details.menu[open]');
+  root.addEventListener('click', ({ target }) => {
+    const isInside = (menu: Element) => target instanceof Element && menu.querySelector('summary')?.contains(target);
+    for (const menu of open()) if (!isInside(menu)) menu.open = false;
+  });
+  root.addEventListener('keydown', ({ key, target }) => {
+    if (key !== 'Escape') return;
+    for (const menu of open()) {
+      menu.open = false;
+      if (target instanceof Node && menu.contains(target)) menu.querySelector('summary')?.focus();
+    }
+  });
 }
 
 /** A double click counts once. A second click later is separate. */

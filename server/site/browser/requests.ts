@@ -81,13 +81,17 @@ export async function requestJson(
 /** The error of an answer that is no 2xx. */
 async function problemOf(response: Response): Promise<RequestProblem> {
   const json: unknown = await response.json().catch(() => undefined);
-  const message = await failureWords(json, t.didNotWork);
+  return failureOf(json, t.didNotWork, response.status);
+}
+
+/** The error that an answer names. @param otherwise If the answer does not say. */
+export async function failureOf(answer: unknown, otherwise: string, status = 200): Promise<RequestProblem> {
   return new RequestProblem(
-    message,
-    fieldOf(json, 'error.code') ?? 'unknown',
-    response.status,
-    fieldOf(json, 'error.param'),
-    fieldOf(json, 'error.reason'),
+    await failureWords(answer, otherwise),
+    fieldOf(answer, 'error.code') ?? 'unknown',
+    status,
+    fieldOf(answer, 'error.param'),
+    fieldOf(answer, 'error.reason'),
   );
 }
 

@@ -65,7 +65,11 @@ export function onSubmit(
     event.preventDefault();
     form.requestSubmit();
   });
-  if (button) button.disabled = false;
+  if (!button) return;
+  button.disabled = false;
+  if ((globalThis as { pressedIn?: HTMLFormElement }).pressedIn !== form || button.matches(':disabled')) return;
+  // All scripts of the page are there by then.
+  queueMicrotask(() => form.requestSubmit());
 }
 
 /** Whether the same request may work in a moment. */
@@ -93,8 +97,15 @@ export interface FileDrop {
   clear(): void;
 }
 
-/** @param atMost Of more files, only the last ones are kept, with a message. */
-export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop {
+/**
+ * @param atMost Of more files, only the last ones are kept, with a message.
+ * @param playerOf Plays a sound. Default: sounds are named alone.
+ */
+export function startFileDrop(
+  input: HTMLInputElement,
+  atMost: number,
+  playerOf?: (file: File) => HTMLElement,
+): FileDrop {
   const area = input.closest<HTMLElement>('.drop');
   const list = area?.querySelector('.drop-files');
   const words = area?.querySelector('.drop-left');
@@ -127,7 +138,7 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
     });
     const made = element('li', {}, element('span', {}, file.name), remove);
     if (file.type.startsWith('image/')) void showPicture(made, file);
-    if (file.type.startsWith('audio/')) made.append(playerOf(file));
+    if (playerOf && file.type.startsWith('audio/')) made.append(playerOf(file));
     return made;
   }
 
@@ -150,12 +161,6 @@ export function startFileDrop(input: HTMLInputElement, atMost: number): FileDrop
       show();
     },
   };
-}
-
-/** The address lasts as long as the page, as the file may be sent again. */
-function playerOf(file: File): HTMLElement {
-  const src = URL.createObjectURL(file);
-  return element('audio', { src, controls: true, preload: 'metadata', 'aria-label': file.name });
 }
 
 /** An unreadable file is reported when it is sent. */

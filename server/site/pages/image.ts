@@ -28,8 +28,8 @@ export function imagePage({ image, editModels }: OneImageView, locale: Locale): 
     current: PATH,
     styles: ['images.css'],
     scripts: ['images.js', ...(isEditable ? ['image-edit.js'] : [])],
-    content: html`<div class="frame stack images">
-<div class="page-head"><p><a href="${PATH}">${t.back}</a></p><h1 class="visually-hidden">${t.title}</h1></div>
+    content: html`<div class="frame stack images image-page">
+<div class="page-head"><p class="back"><a href="${PATH}">${t.back}</a></p><h1 class="visually-hidden">${t.title}</h1></div>
 ${imageDetail(image, isEditable, locale)}
 ${isEditable && editor(image, picture, editModels, locale)}
 <template id="image-card">${imageCard(image, locale)}</template>
@@ -47,15 +47,16 @@ function imageDetail(image: ImageView, isEditable: boolean, locale: Locale): Htm
 ${shown}
 <div class="stack">
 ${request ? html`<p class="image-words" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${request.prompt}</p>` : html`<p class="muted">${t.noPrompt}</p>`}
-${isMock && html`<p class="notice small">${t.mockWords}</p>`}
-<dl class="facts small">${factsOf(image, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-<div class="row image-actions">
+<div class="image-actions">
 ${picture && html`<a class="button" href="${picture.src}" download="${picture.fileName}">${t.download}</a>`}
 ${request && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { again: id })}">${t.again}</a>`}
 ${picture && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { reference: id })}">${t.reference}</a>`}
 ${isEditable && html`<a class="button button-quiet needs-script" href="${PATH}/${id}#edit">${t.edit}</a>`}
+</div>
+<dl class="facts small">${factsOf(image, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${isMock && html`<p class="small muted">${t.mockWords}</p>`}
 ${state !== 'queued' && state !== 'running' && deleteForm(id, false, locale)}
-</div></div></article>`;
+</div></article>`;
 }
 
 function factsOf(image: ImageView, locale: Locale): [string, HtmlValue][] {
@@ -97,7 +98,7 @@ function editor(
 <div class="stack-small">
 <div class="image-tools" role="group" aria-label="${t.tools}"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
 <button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
-<div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div>
+<div class="image-stage"><div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div></div>
 <p class="small muted" id="edit-news" role="status"></p>
 </div>
 <div class="stack">

@@ -150,7 +150,7 @@ function cardFrame(image: ImageView, locale: Locale): Html {
   const { width, height } = picture;
   const label = t.openImage(short(request?.prompt ?? t.anImage));
   return html`<a class="image-frame image-open" href="${PATH}/${id}"><span class="visually-hidden">${label}</span>
-<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}</a>`;
+<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}${image.isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`}</a>`;
 }
 
 export const THUMBNAILS = `${PATH}/thumbnails`;
@@ -179,7 +179,7 @@ function failureWords({ code, message }: { code: string; message: string }, { te
 }
 
 function promptWords({ request }: ImageView, { texts: { images: t } }: Locale): Html {
-  if (!request) return html`<p class="small muted image-no-prompt">${t.noPrompt}</p>`;
+  if (!request) return html`<p class="small muted image-prompt" title="${t.noPrompt}">${t.fromKey}</p>`;
   return html`<p class="small image-prompt" dir="auto">${short(request.prompt)}</p>`;
 }
 
@@ -188,11 +188,10 @@ function short(text: string): string {
   return characters.length > SHOWN_PROMPT ? `${characters.slice(0, SHOWN_PROMPT).join('')}…` : text;
 }
 
-function cardFacts({ picture, request, createdAt, cost, isMock }: ImageView, locale: Locale): Html {
-  const t = locale.texts.images;
+function cardFacts({ picture, request, createdAt, cost }: ImageView, locale: Locale): Html {
   const asked = request?.size === 'auto' ? undefined : request?.size.replace('x', ' × ');
   const size = picture ? `${picture.width} × ${picture.height}` : asked;
-  return html`<p class="small muted figures image-facts">${size !== undefined && html`<span>${size}</span>`}${cost !== undefined && html`<span>${cost}</span>`}<span>${locale.minute(createdAt)}</span>${isMock && picture && html`<span class="badge" title="${t.mockWords}">${t.mock}</span>`}</p>`;
+  return html`<p class="small muted figures image-facts">${size !== undefined && html`<span>${size}</span>`}${cost !== undefined && html`<span>${cost}</span>`}<span>${locale.minute(createdAt)}</span></p>`;
 }
 
 function cardActions(image: ImageView, locale: Locale): Html {
@@ -202,10 +201,13 @@ function cardActions(image: ImageView, locale: Locale): Html {
   if (state === 'queued' || state === 'running') {
     return html`<div class="row"><button type="button" class="button button-quiet button-small needs-script" data-cancel="${id}">${t.cancel}${what}</button></div>`;
   }
-  return html`<div class="row">
-${picture && html`<a class="button button-quiet button-small" href="${picture.src}" download="${picture.fileName}">${t.download}${what}</a>`}
-${request && html`<a class="button button-quiet button-small needs-script" href="${linkTo(PATH, { again: id })}">${t.again}${what}</a>`}
-${deleteForm(id, what, locale)}</div>`;
+  const quiet = 'button button-quiet button-small';
+  const again = (kind: string) =>
+    request && html`<a class="${kind} needs-script" href="${linkTo(PATH, { again: id })}">${t.again}${what}</a>`;
+  return html`<div class="row image-card-actions">
+${picture ? html`<a class="${quiet}" href="${picture.src}" download="${picture.fileName}">${t.download}${what}</a>` : again(quiet)}
+<details class="menu menu-end"><summary class="${quiet}"><span aria-hidden="true">⋯</span><span class="visually-hidden">${t.more}${what}</span></summary>
+<div class="menu-list">${picture && again('')}${deleteForm(id, what, locale)}</div></details></div>`;
 }
 
 /** Works without scripts; with them, it asks before. */

@@ -37,7 +37,7 @@ interface CardView {
 
 /** The elements for progress and results have the id of the card as a beginning. */
 function card({ id, title, form }: CardView, { texts: { playgroundAudio: t } }: Locale): Html {
-  return html`<section class="card stack" id="${id}" aria-labelledby="${id}-title"><h3 id="${id}-title">${title}</h3>${form}
+  return html`<section class="card stack" id="${id}" aria-labelledby="${id}-title"><h3 class="visually-hidden" id="${id}-title">${title}</h3>${form}
 <div class="audio-result stack"><p class="work" id="${id}-work" role="status"></p><div id="${id}-result" data-empty="${t.resultHere}"></div></div></section>`;
 }
 

@@ -62,13 +62,13 @@ ${workForm(
 ${scriptedButton(t.read)}
 </div>
 ${examples.length > 0 && exampleLinks(view, locale)}
-<details><summary>${t.options}</summary><div class="options">
+<div class="link-more"><details><summary>${t.options}</summary><div class="options">
 <div class="field"><label for="link-reviews">${t.reviews}</label><input class="input" id="link-reviews" name="reviews" data-param="clip_review_limit" type="number" min="1" max="100" value="10"></div>
 <div class="field"><label for="link-sort">${t.sort}</label><select class="input" id="link-sort" name="sort" data-param="clip_sort"><option value="recommended">${t.recommended}</option><option value="latest">${t.latest}</option></select></div>
 <label class="check"><input type="checkbox" name="audio" checked> ${t.audio}</label>
 <label class="check"><input type="checkbox" name="background"> ${t.background}</label>
 </div></details>
-<details><summary>${t.supported}</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details>`,
+<details><summary>${t.supported}</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details></div>`,
   },
   locale,
 )}
@@ -79,7 +79,7 @@ ${batchPart(view, locale)}`;
 
 /** Buttons, since they send the form. */
 function exampleLinks({ examples, isRecorded }: PlaygroundView, { texts: { playgroundLinks: t } }: Locale): Html {
-  return html`<p class="row small muted">${isRecorded ? t.recordedExamples : t.examples} ${examples.map(
+  return html`<p class="row small muted link-examples">${isRecorded ? t.recordedExamples : t.examples} ${examples.map(
     ({ url, name }) =>
       html`<button type="button" class="button button-quiet button-small" data-example="${url}">${name}</button>`,
   )}</p>`;

@@ -214,9 +214,15 @@ describe('the pages of images in a real browser', function () {
     const count = await cards().count();
     const first = cards().first();
     const src = (await first.getByRole('link', { name: 'Download' }).getAttribute('href'))!;
+    const menu = first.locator('.menu > summary');
+    await menu.press('Enter');
+    await page.keyboard.press('Escape');
+    expect(await first.getByRole('button', { name: 'Delete' }).isVisible()).to.equal(false);
+    await menu.click();
     await first.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Go back' }).click();
     expect(await cards().count()).to.equal(count);
+    await menu.click();
     await first.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await until(async () => (await cards().count()) === count - 1, 100);

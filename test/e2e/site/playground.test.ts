@@ -244,7 +244,7 @@ describe('the playground in a real browser', () => {
     await field.fill(`${await field.inputValue()}\n${GONE}\nno link\n`);
     await page.getByRole('button', { name: 'Read all' }).click();
     await page.getByText('1 line is not a link and was left out: no link').waitFor();
-    await page.getByText('Completed · 3 of 3 read, 1 failed').waitFor();
+    await page.getByText('Completed · 2 of 3 read, 1 failed').waitFor();
     expect(await page.locator('.field .problem, #batch-form .problem:not(:empty)').count()).to.equal(0);
     await page.reload();
     await page.getByText('List of 3 links').waitFor();
@@ -252,7 +252,8 @@ describe('the playground in a real browser', () => {
     await page.getByRole('button', { name: 'Show results' }).click();
     const table = page.getByRole('region', { name: 'Results' });
     await table.getByRole('link', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
-    for (const said of ['Stoneware teapot, 0.9 litres', GONE]) expect(await table.textContent()).to.contain(said);
+    for (const said of ['Stoneware teapot, 0.9 litres', GONE, 'Check the link, or try another one.'])
+      expect(await table.textContent()).to.contain(said);
     await page.setViewportSize({ width: 390, height: 844 });
     // Nothing of a row is outside its card.
     const widths = await table.evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]);
@@ -261,11 +262,44 @@ describe('the playground in a real browser', () => {
     await expectGood('batch');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: 'CSV', exact: true }).click(),
+      page
+        .locator('#batch-list .menu > summary')
+        .click()
+        .then(() => page.getByRole('link', { name: 'CSV', exact: true }).click()),
     ]);
+    expect(await page.getByRole('link', { name: 'CSV', exact: true }).isVisible()).to.equal(false);
     const saved = await readFile(await download.path(), 'utf8');
     expect(saved.split('\r\n')).to.have.length(5);
     expect(saved).to.contain(`0,${LINK},completed,invented,"Tugs of Ostend, a morning on the quay"`);
+  });
+
+  it('sends the failed links of a list once more, as a list of their own', async () => {
+    await page.getByRole('button', { name: 'Try failed ones again' }).click();
+    await page.getByText('List of 1 links').waitFor();
+    await page.getByText('Completed · 0 of 1 read, 1 failed').waitFor();
+  });
+
+  it('takes Enter that was pressed before the scripts had come', async () => {
+    const held = Promise.withResolvers<void>();
+    const script = /\/playground\.js$/;
+    await page.route(script, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    try {
+      await page.goto('about:blank');
+      await page.goto(`${app.url}/playground`, { waitUntil: 'commit' });
+      const field = page.locator('#link-url');
+      await field.waitFor({ state: 'attached' });
+      await field.fill(LINK, { force: true });
+      await field.press('Enter');
+      expect(await page.locator('#link-form button:not([type])').isDisabled()).to.equal(true);
+      held.resolve();
+      await page.getByRole('heading', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
+    } finally {
+      held.resolve();
+      await page.unroute(script);
+    }
   });
 
   it('shows the progress of a list no older than its results', async () => {
@@ -308,10 +342,23 @@ describe('the playground in a real browser', () => {
     await open('audio');
     await page.getByLabel('Text', { exact: true }).fill(SENTENCE);
     await page.getByLabel('Text', { exact: true }).press('Control+Enter');
-    await page.locator('#speech-result audio').waitFor({ timeout: 90_000 });
+    const player = page.locator('#speech-result').getByRole('group', { name: 'What was spoken' });
+    await player.waitFor({ timeout: 90_000 });
     await page.waitForFunction(
       () => (document.querySelector<HTMLAudioElement>('#speech-result audio')?.duration ?? 0) > 1,
     );
+    // By keyboard: to another time, and played from there.
+    const slider = player.getByRole('slider', { name: 'Start at' });
+    await slider.focus();
+    await page.keyboard.press('End');
+    expect(await slider.getAttribute('aria-valuetext')).to.match(/^0:0[1-9]$/);
+    await page.keyboard.press('Home');
+    await page.waitForFunction(
+      () => document.querySelector<HTMLAudioElement>('#speech-result audio')?.currentTime === 0,
+    );
+    await player.getByRole('button', { name: 'Play' }).press('Enter');
+    await player.getByRole('button', { name: 'Pause' }).press('Enter');
+    await player.getByRole('button', { name: 'Play' }).waitFor();
     const saved = page.waitForEvent('download');
     await page.locator('#speech-result').getByRole('link', { name: 'Download' }).click();
     const buffer = await readFile(await (await saved).path());
@@ -335,7 +382,7 @@ describe('the playground in a real browser', () => {
     this.timeout(180_000);
     const recording = page.locator('#changer-form .drop-files li');
     const madeBy = async (id: string) => {
-      await page.locator(`#${id}-result audio`).waitFor({ timeout: 90_000 });
+      await page.locator(`#${id}-result .sound-player`).waitFor({ timeout: 90_000 });
       await page.waitForFunction(
         (name) => (document.querySelector<HTMLAudioElement>(`#${name}-result audio`)?.duration ?? 0) > 1,
         id,

@@ -110,7 +110,7 @@ describe('tasks of the site by keyboard alone', function () {
     await keyboard.type('Ahoy.');
     await keyboard.tabTo('Speak');
     await keyboard.press('Enter');
-    await page.locator('#speech-result audio').waitFor();
+    await page.locator('#speech-result .sound-player').waitFor();
   });
 
   it('filter requests, keep what they ask, and turn that off', async () => {

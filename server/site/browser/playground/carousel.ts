@@ -16,9 +16,9 @@ export interface Slide {
   src: string;
 }
 
-/** False without any. @param label What the pictures are of. */
-export function carousel(slides: readonly Slide[], label: string): HTMLElement | false {
-  return slides.length > 0 && new Carousel(slides, label).element;
+/** False without any. @param label What the pictures are of. @param ratio Width to height of the frame. Default 1. */
+export function carousel(slides: readonly Slide[], label: string, ratio = 1): HTMLElement | false {
+  return slides.length > 0 && new Carousel(slides, label, ratio).element;
 }
 
 class Carousel {
@@ -31,9 +31,10 @@ class Carousel {
   readonly #next = stepButton('›', t.nextPicture);
   readonly #controls: HTMLElement;
 
-  constructor(slides: readonly Slide[], label: string) {
+  constructor(slides: readonly Slide[], label: string, ratio: number) {
     const strip = { class: 'carousel-strip', tabindex: '0', role: 'group', 'aria-label': label };
     this.#strip = element('div', strip);
+    this.#strip.style.setProperty('--ratio', String(ratio));
     this.#controls = element('div', { class: 'row carousel-controls' }, this.#previous, this.#count, this.#next);
     this.element = element('div', { class: 'carousel' }, this.#strip, this.#controls, this.#small, this.#save);
     for (const [index, slide] of slides.entries()) this.#add(slide, index);

@@ -12,6 +12,9 @@ import type { MarkdownView } from './markdown.js';
 const t = textsOf('playground-chat');
 const SECONDS = new Intl.NumberFormat(pageLanguage(), { maximumFractionDigits: 1 });
 const COPIED_MS = 2_000;
+/** Longer messages, by characters or lines, are folded. */
+const SHORT_TEXT = 480;
+const SHORT_LINES = 6;
 
 /** What buttons of a message do. */
 export interface TurnActions {
@@ -34,22 +37,40 @@ export interface Version {
 /** A message of the user. */
 export function userEntry(turn: Turn, version: Version & { isAnswered: boolean }, actions: TurnActions): HTMLElement {
   const { isAnswered } = version;
+  const text = element('div', { class: 'chat-text chat-plain', dir: 'auto' }, turn.text);
   const files = (turn.files ?? []).map(fileEntry);
   return element(
     'li',
     { class: 'chat-turn chat-own', id: `turn-${turn.id}` },
     element('strong', { class: 'visually-hidden' }, t.you),
     files.length > 0 && element('ul', { class: 'chat-files' }, ...files),
-    turn.text !== '' && element('div', { class: 'chat-text chat-plain', dir: 'auto' }, turn.text),
+    turn.text !== '' && text,
     element(
       'div',
       { class: 'chat-foot' },
+      isLong(turn) && foldButton(text),
       !isAnswered && element('p', { class: 'small chat-note' }, t.notAnswered),
       versions(turn, version, actions),
       !isAnswered && action(t.retry, () => actions.retry(turn)),
       action(t.edit, () => actions.edit(turn)),
     ),
   );
+}
+
+function isLong({ text }: Turn): boolean {
+  return text.length > SHORT_TEXT || text.split('\n').length > SHORT_LINES;
+}
+
+/** Folds a long text, and unfolds it: what was sent leaves room for the answer. */
+function foldButton(text: HTMLElement): HTMLElement {
+  text.classList.add('chat-folded');
+  const button = action(t.showAll, () => {
+    const isFolded = text.classList.toggle('chat-folded');
+    button.setAttribute('aria-expanded', String(!isFolded));
+    button.textContent = isFolded ? t.showAll : t.showLess;
+  });
+  button.setAttribute('aria-expanded', 'false');
+  return button;
 }
 
 function fileEntry({ name, type, data }: Attachment): HTMLElement {
@@ -130,14 +151,13 @@ function progress(): HTMLElement {
   return element('span', { class: 'small muted chat-writing' }, t.writing);
 }
 
-function noteOf({ end, seconds, text, isMock }: Turn): string | undefined {
+function noteOf({ end, seconds, text }: Turn): string | undefined {
   if (end === 'stopped') return t.stopped;
   if (end === 'length') return t.cutOff;
   if (end === 'broken') return t.interrupted;
   // The page was left while the model wrote: nothing noted the end.
   if (end === undefined && seconds === undefined) return t.left;
-  if (text === '') return t.noText;
-  return isMock ? t.mockWords : undefined;
+  return text === '' ? t.noText : undefined;
 }
 
 function factsOf({ usage, seconds, cost }: Turn): string[] {

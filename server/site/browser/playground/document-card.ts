@@ -11,7 +11,7 @@ import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { dateOf } from '../times.js';
 import { carousel } from './carousel.js';
-import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
+import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, ratioOf, slidesOf } from './document-parts.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
 import { productParts } from './product-card.js';
 import { timeline } from './timeline.js';
@@ -45,7 +45,8 @@ function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement
   const isSeen = shown?.element.querySelector('video') != null;
   const pictures = textsAt(data, 'media.image_urls');
   const isCarousel = !isSeen && pictures.length > 1;
-  const strip = isCarousel && carousel(slidesOf(pictures, links), t.pictures);
+  const strip =
+    isCarousel && carousel(slidesOf(pictures, links), t.pictures, ratioOf(listAt(data, 'media.entries'), pictures));
   const picture = !isSeen && !strip && poster !== undefined && pictureOf(poster, links, 'document-thumbnail');
   const media = [strip, picture, shown?.element].filter((part) => !!part);
   const isWide = isSeen || (shown !== undefined && !strip);

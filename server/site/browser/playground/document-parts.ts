@@ -5,7 +5,7 @@
  */
 
 import { element } from '../elements.js';
-import { ownAddress, textAt } from '../requests.js';
+import { numberAt, ownAddress, textAt } from '../requests.js';
 import { textsOf } from '../texts.js';
 import type { Slide } from './carousel.js';
 
@@ -53,6 +53,16 @@ export function pictureOf(url: string, links: MediaLinks, className?: string, is
   const image = element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
   image.addEventListener('error', () => ((isListed && image.closest('li')) || image).remove());
   return image;
+}
+
+/** As platforms bound them. */
+const [TALLEST, WIDEST] = [0.8, 1.91];
+
+/** Width of the first picture to its height, as far as the document says; the others get the same frame. */
+export function ratioOf(entries: readonly unknown[], urls: readonly string[]): number | undefined {
+  const entry = entries.find((one) => textAt(one, 'url') === urls[0]);
+  const [width, height] = [numberAt(entry, 'width'), numberAt(entry, 'height')];
+  return width && height ? Math.min(WIDEST, Math.max(TALLEST, width / height)) : undefined;
 }
 
 export function slidesOf(urls: readonly string[], links: MediaLinks): Slide[] {

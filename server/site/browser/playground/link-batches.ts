@@ -7,7 +7,7 @@
 import { byId, element, FieldProblem, problemParts, webLink, whole } from '../elements.js';
 import {
   ask,
-  failureWords,
+  failureOf,
   listAt,
   loadJob,
   newIdempotencyKey,
@@ -74,13 +74,19 @@ onSubmit(form, async () => {
   const urls = linksIn(text.value);
   if (urls.length === 0) throw new FieldProblem(t.noLinks, 'links');
   if (urls.length > MAX_LINKS) throw new FieldProblem(fill(t.tooMany, { count: whole(urls.length) }), 'links');
+  await submit(urls);
+  news.textContent = leftOut(otherLines(text.value));
+});
+
+/** Sends a list, and shows it above the others. */
+async function submit(urls: readonly string[]): Promise<BatchEntry> {
   const how = { method: 'POST', json: { urls }, idempotencyKey: newIdempotencyKey() } as const;
   const entry = new BatchEntry(await playJson(ROUTE, how));
-  news.textContent = leftOut(otherLines(text.value));
   byId('batch-none', HTMLElement).hidden = true;
   list.prepend(entry.element);
   void entry.follow();
-});
+  return entry;
+}
 
 function leftOut(lines: readonly string[]): string {
   const [first = ''] = lines;
@@ -146,9 +152,10 @@ class BatchEntry {
       (name) => numberAt(this.#batch, `progress.${name}`),
     );
     const status = textAt(this.#batch, 'status') as keyof typeof t.states;
-    const counts = { done: whole(completed + failed), count: whole(total), failed: whole(failed) };
+    const counts = { done: whole(completed), count: whole(total), failed: whole(failed) };
     this.#words.textContent = `${t.states[status] ?? status} · ${fill(t.done, counts)}`;
     this.#progress.value = percent;
+    this.#progress.hidden = !this.#isOpen;
     const hadFocus = this.#actions.contains(document.activeElement);
     const isShown = this.#actions.dataset.status === status;
     if (isShown) return;
@@ -162,18 +169,43 @@ class BatchEntry {
   #buttons(): HTMLElement[] {
     const shown = quietButton(t.showResults, () => this.#showNow());
     if (this.#isOpen) return [shown, quietButton(t.cancel, () => this.#cancel())];
+    const failed = numberAt(this.#batch, 'progress.failed') ?? 0;
+    const again = failed > 0 ? [quietButton(t.retryFailed, () => this.#retryFailed())] : [];
+    return [shown, ...again, this.#downloads()];
+  }
+
+  /** The results as files, in a menu. */
+  #downloads(): HTMLElement {
     const path = `/api/play${ROUTE}/${this.#id}/results`;
     const save = (format: string, ending: string, label: string) => {
       const href = `${path}?format=${format}&limit=${MAX_LINKS}`;
-      return element('a', { href, download: `links.${ending}`, class: 'button button-quiet button-small' }, label);
+      return element('a', { href, download: `links.${ending}` }, label);
     };
-    return [
-      shown,
-      save('csv', 'csv', t.csv),
-      save('zip', 'zip', t.zip),
-      save('ndjson', 'ndjson', t.json),
-      save('m3u', 'm3u', t.playlist),
-    ];
+    return element(
+      'details',
+      { class: 'menu' },
+      element('summary', { class: 'button button-quiet button-small' }, t.download),
+      element(
+        'div',
+        { class: 'menu-list' },
+        save('csv', 'csv', t.csv),
+        save('zip', 'zip', t.zip),
+        save('ndjson', 'ndjson', t.json),
+        save('m3u', 'm3u', t.playlist),
+      ),
+    );
+  }
+
+  /** The links that failed, as a list of their own. */
+  async #retryFailed(): Promise<void> {
+    try {
+      const results = await this.#load(MAX_LINKS);
+      const failed = results.filter((line) => textAt(line, 'status') !== 'completed');
+      const entry = await submit(failed.flatMap((line) => textAt(line, 'url') ?? []));
+      entry.element.querySelector<HTMLElement>('button')?.focus();
+    } catch (error) {
+      this.#results.replaceChildren(element('p', { class: 'problem' }, ...problemParts(error)));
+    }
   }
 
   /** A batch that has just ended cannot be cancelled: the next poll shows it. */
@@ -211,22 +243,21 @@ class BatchEntry {
 }
 
 interface ResultRow {
-  number: string;
   url: string;
   platform: string;
-  result: string;
   title: string;
+  /** Why it failed, and what can be done; undefined if it was read. */
+  problem: (Node | string)[] | undefined;
 }
 
 async function rowOf(line: unknown): Promise<ResultRow> {
   const title = textAt(line, 'result.data.common.title') ?? textAt(line, 'result.data.product.name') ?? '';
   const isRead = textAt(line, 'status') === 'completed';
   return {
-    number: String((numberAt(line, 'index') ?? 0) + 1),
     url: textAt(line, 'url') ?? '',
     platform: platformName(textAt(line, 'platform') ?? textAt(line, 'result.platform') ?? ''),
-    result: isRead ? t.read : await failureWords(line, t.states.failed),
     title,
+    problem: isRead ? undefined : problemParts(await failureOf(line, t.states.failed)),
   };
 }
 
@@ -239,19 +270,20 @@ function platformName(key: string): string {
 /** As the tables of the server (`components/table.ts`): on a phone each row is a card. */
 async function resultTable(results: readonly unknown[]): Promise<HTMLElement> {
   const rows = await Promise.all(results.map(rowOf));
-  const head = [t.link, t.number, t.platform, t.result].map((name) =>
+  const head = [t.link, t.platform, t.result].map((name) =>
     element('th', { scope: 'col', role: 'columnheader' }, name),
   );
-  const cell = (name: string, words: string) =>
-    element('td', { role: 'cell', 'data-head': name, class: words === '' && 'none' }, element('div', {}, words));
-  const body = rows.map(({ number, url, platform, result, title }) =>
+  const cell = (name: string, ...parts: readonly (Node | string)[]) =>
+    element('td', { role: 'cell', 'data-head': name, class: parts[0] === '' && 'none' }, element('div', {}, ...parts));
+  const body = rows.map(({ url, platform, problem, title }) =>
     element(
       'tr',
       { role: 'row' },
       element('th', { scope: 'row', role: 'rowheader' }, element('bdi', {}, webLink(url, title || url))),
-      cell(t.number, number),
       cell(t.platform, platform),
-      cell(t.result, result),
+      problem
+        ? cell(t.result, element('span', { class: 'batch-failed' }, ...problem))
+        : cell(t.result, element('span', { class: 'badge badge-good' }, t.read)),
     ),
   );
   const table = element(

@@ -7,6 +7,7 @@ import { byId, element, FieldProblem, showProblem } from '../elements.js';
 import { arrival, listAt, numberAt, play, textAt } from '../requests.js';
 import { textsOf } from '../texts.js';
 import { type FileDrop, onSubmit, showWork, startFileDrop } from '../work.js';
+import { soundPlayer } from './player-controls.js';
 import { startRecorder } from './recorder.js';
 import { type Line, linesOf, markPlayed } from './timeline.js';
 
@@ -51,9 +52,9 @@ class Card {
   async audioParts(response: Response, label: string, name: string): Promise<Node[]> {
     const src = this.addressOf(await arrival(response.blob()));
     return [
+      soundPlayer(element('audio', { src }), label),
+      element('a', { href: src, download: name, class: 'button button-quiet button-small' }, `${t.download} MP3`),
       ...mockNote(response),
-      element('audio', { src, controls: true, 'aria-label': label }),
-      element('a', { href: src, download: name, class: 'small' }, `${t.download} (MP3)`),
     ];
   }
 }
@@ -61,8 +62,7 @@ class Card {
 /** Says that a mock made a result. */
 function mockNote({ headers }: Response): Node[] {
   if (!headers.has('x-mediagate-stand-in')) return [];
-  const badge = element('span', { class: 'badge badge-warn' }, t.mock);
-  return [element('p', { class: 'small' }, badge, ` ${t.mockWords}`)];
+  return [element('p', { class: 'small muted' }, t.mockWords)];
 }
 
 function post(path: string, json: unknown): Promise<Response> {
@@ -123,7 +123,7 @@ onSubmit(hearing.form, async (fields) => {
   await hearing.work(t.transcribing, t.transcribed, async () => {
     const response = await play('/v1/audio/transcriptions', { method: 'POST', form });
     const transcript: unknown = await arrival(response.json());
-    return [...mockNote(response), ...transcriptParts(transcript, recording)];
+    return [...transcriptParts(transcript, recording), ...mockNote(response)];
   });
 });
 
@@ -131,11 +131,7 @@ onSubmit(hearing.form, async (fields) => {
 function transcriptParts(transcript: unknown, recording: File): Node[] {
   const text = textAt(transcript, 'text');
   if (text === undefined) return [element('p', {}, t.noSpeech)];
-  const audio = element('audio', {
-    src: hearing.addressOf(recording),
-    controls: true,
-    'aria-label': recording.name,
-  });
+  const audio = element('audio', { src: hearing.addressOf(recording) });
   const playFrom = (seconds: number) => {
     audio.currentTime = seconds;
     void audio.play();
@@ -149,7 +145,7 @@ function transcriptParts(transcript: unknown, recording: File): Node[] {
   words.append(...lines.map((line) => line.element));
   const name = recording.name.replace(/\.[^.]*$/, '');
   return [
-    audio,
+    soundPlayer(audio, recording.name),
     words,
     element(
       'div',
@@ -162,7 +158,7 @@ function transcriptParts(transcript: unknown, recording: File): Node[] {
 
 function download(label: string, name: string, text: string): HTMLElement {
   const href = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
-  return element('a', { href, download: name, class: 'small' }, label);
+  return element('a', { href, download: name, class: 'button button-quiet button-small' }, label);
 }
 
 /** SubRip. */
@@ -211,7 +207,7 @@ onSubmit(changer.form, async (fields) => {
 
 /** One file, which is dropped, chosen or recorded. */
 function recordingsOf(id: string): FileDrop {
-  const files = startFileDrop(byId(`${id}-file`, HTMLInputElement), 1);
+  const files = startFileDrop(byId(`${id}-file`, HTMLInputElement), 1, playerOf);
   const form = byId(`${id}-form`, HTMLFormElement);
   const elements = {
     button: byId(`${id}-record`, HTMLButtonElement),
@@ -220,6 +216,11 @@ function recordingsOf(id: string): FileDrop {
   };
   startRecorder(elements, files);
   return files;
+}
+
+/** The address lasts as long as the page, as the file may be sent again. */
+function playerOf(file: File): HTMLElement {
+  return soundPlayer(element('audio', { src: URL.createObjectURL(file), preload: 'metadata' }), file.name);
 }
 
 /** @throws FieldProblem */

@@ -131,7 +131,8 @@ async function showDocument(
     ),
     element(
       'details',
-      { open: true },
+      // A phone shows what was read, and the code on request.
+      { open: matchMedia('(min-width: 48rem)').matches },
       element('summary', {}, t.request),
       codeFigure('link-curl', t.shell, curlOf(body)),
     ),

@@ -9,7 +9,7 @@ import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { dateOf } from '../times.js';
 import { carousel, type Slide } from './carousel.js';
-import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, slidesOf } from './document-parts.js';
+import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, ratioOf, slidesOf } from './document-parts.js';
 
 const t = textsOf('playground-links');
 
@@ -20,7 +20,8 @@ export function productParts(data: unknown): (HTMLElement | false)[] {
   const videos = textsAt(product, 'video_urls').filter((url) => url.startsWith('https:'));
   // The best one; the others are the same in other sizes.
   const film = videos.slice(0, 1).map((url): Slide => ({ kind: 'video', src: links.get(url) ?? url }));
-  const seen = carousel([...slidesOf(textsAt(product, 'image_urls'), links), ...film], t.pictures);
+  const urls = textsAt(product, 'image_urls');
+  const seen = carousel([...slidesOf(urls, links), ...film], t.pictures, ratioOf(listAt(product, 'media'), urls));
   const bars = ratingBars(product);
   return [
     mediaHead(seen ? [seen] : [], [...productWords(product), ...(bars ? [bars] : [])]),

@@ -6,7 +6,7 @@
  */
 
 import { element, showProblem } from '../elements.js';
-import { fieldAt, listAt, notesOf, numberAt, pause, playJson, textAt } from '../requests.js';
+import { arrival, ask, fieldAt, listAt, notesOf, numberAt, ownAddress, pause, playJson, textAt } from '../requests.js';
 import { fill, pageLanguage, textsOf } from '../texts.js';
 import { showWork } from '../work.js';
 import { type Player, timedButton } from './video-player.js';
@@ -43,9 +43,8 @@ export function timeline(
   const show = (transcript: unknown) => {
     const spoken = linesOf(transcript, player);
     lines = [...chapters, ...spoken].sort((one, other) => one.start - other.start);
-    const parts = transcriptParts(transcript, spoken.length > 0 ? lines : [], player);
-    const [from, ...others] = parts;
-    result.replaceChildren(...(from ? [from] : []), nextSteps(data, transcript), ...others);
+    const timed = spoken.length > 0 ? lines : [];
+    result.replaceChildren(...transcriptParts({ transcript, timed, steps: nextSteps(data, transcript), player }));
   };
   const title = chapters.length > 0 ? t.chapters : t.transcript;
   return element(
@@ -86,7 +85,7 @@ function transcriptForm(
   );
   const label = element('label', { for: select.id, class: 'visually-hidden' }, t.language);
   const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.showTranscript);
-  const hint = element('span', { class: 'small muted' }, t.oneMore);
+  const hint = element('span', { class: 'small muted timeline-hint' }, t.oneMore);
   const work = element('p', { class: 'work', role: 'status' });
   const problem = element('p', { class: 'problem', role: 'alert' });
   const note = element('div');
@@ -111,7 +110,7 @@ function transcriptForm(
         show(found);
         result.focus({ preventScroll: true });
       } else {
-        note.replaceChildren(await missing(answer));
+        note.replaceChildren(await missing(answer, { data, hasMore: languages.length > 1, problem, work }));
       }
     } catch (error) {
       done();
@@ -136,19 +135,58 @@ function isPending(answer: unknown): boolean {
   return listAt(answer, 'limitation_messages').some((note) => textAt(note, 'code') === 'transcript_pending');
 }
 
-async function missing(answer: unknown): Promise<HTMLElement> {
-  const notes = new Map((await notesOf(answer)).map(({ code, message }) => [code, message]));
-  const words = notes.get('transcript_unavailable') ?? notes.get('transcript_pending');
-  return element('p', { class: 'notice' }, words ?? t.noTranscript);
+interface MissingPlace {
+  data: unknown;
+  /** Whether there are other languages to ask for. */
+  hasMore: boolean;
+  problem: Element;
+  work: HTMLElement;
 }
 
-/** Languages of the subtitles, that of the item first. */
+/** Why there is no transcript, and the ways to one: another language, or the MP3 in the form for transcription. */
+async function missing(answer: unknown, { data, hasMore, problem, work }: MissingPlace): Promise<HTMLElement> {
+  const notes = new Map((await notesOf(answer)).map(({ code, message }) => [code, message]));
+  const words = notes.get('transcript_unavailable') ?? notes.get('transcript_pending') ?? t.noTranscript;
+  const mp3 = textAt(data, 'media.audio_download_links.mp3');
+  const input = document.querySelector<HTMLInputElement>('#hearing-file:enabled');
+  const notice = element('div', { class: 'notice row row-apart' });
+  notice.append(element('p', {}, hasMore ? `${words} ${t.otherLanguage}` : words));
+  if (mp3 === undefined || !input) return notice;
+  const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.hearIt);
+  button.addEventListener('click', async () => {
+    showProblem(problem);
+    const done = showWork(work, t.hearing);
+    try {
+      const sound = await arrival((await ask(ownAddress(mp3), {})).blob());
+      done();
+      handOver(sound, input, textAt(data, 'common.title') ?? t.untitled);
+    } catch (error) {
+      done();
+      showProblem(problem, error);
+    }
+  });
+  notice.append(button);
+  return notice;
+}
+
+/** Puts a sound into the form for transcription, and shows the form. */
+function handOver(sound: Blob, input: HTMLInputElement, title: string): void {
+  const chosen = new DataTransfer();
+  chosen.items.add(new File([sound], `${title}.mp3`, { type: 'audio/mpeg' }));
+  input.files = chosen.files;
+  input.dispatchEvent(new Event('change'));
+  document.querySelector<HTMLInputElement>('[name="audio-part"][value="hearing"]')?.click();
+  document.getElementById('tab-audio')?.click();
+  input.form?.querySelector<HTMLElement>('button:not([type])')?.focus();
+}
+
+/** Languages of the subtitles: that of the page first, then that of the item. */
 function languagesOf(data: unknown): string[] {
-  const own = textAt(data, 'common.language');
+  const order = [textAt(data, 'common.language'), document.documentElement.lang];
   const tags = listAt(data, 'media.entries').flatMap((entry) =>
     textAt(entry, 'kind') === 'subtitle' ? (textAt(entry, 'language') ?? []) : [],
   );
-  return [...new Set(tags)].sort((one, other) => Number(other === own) - Number(one === own));
+  return [...new Set(tags)].sort((one, other) => order.indexOf(other) - order.indexOf(one));
 }
 
 function nameOf(tag: string): string {
@@ -161,19 +199,26 @@ function nameOf(tag: string): string {
 
 const SOURCES: Readonly<Record<string, string>> = t.sources;
 
-/** @param lines Those with a time, chapters among them; without any the text alone is shown. */
-function transcriptParts(transcript: unknown, lines: readonly Line[], player: Player | undefined): HTMLElement[] {
+interface TranscriptView {
+  transcript: unknown;
+  /** Lines with a time, chapters among them; without any the text alone is shown. */
+  timed: readonly Line[];
+  /** What can be done with the words. */
+  steps: HTMLElement;
+  player: Player | undefined;
+}
+
+function transcriptParts({ transcript, timed, steps, player }: TranscriptView): HTMLElement[] {
   const language = textAt(transcript, 'language');
   const source = SOURCES[textAt(transcript, 'source') ?? ''] ?? t.found;
-  const from = element(
-    'p',
-    { class: 'small muted' },
-    `${source}${language === undefined ? '' : `, ${nameOf(language)}`}.`,
-  );
-  if (lines.length === 0) {
-    return [from, element('p', { class: 'transcript', tabindex: '0' }, textAt(transcript, 'text') ?? t.noWords)];
+  const from = `${source}${language === undefined ? '' : `, ${nameOf(language)}`}.`;
+  const note = (words: string) => element('p', { class: 'small muted' }, words);
+  if (timed.length === 0) {
+    const text = textAt(transcript, 'text') ?? t.noWords;
+    return [steps, element('p', { class: 'transcript', tabindex: '0' }, text), note(from)];
   }
-  return [from, searchField(lines, player), listOf(lines)];
+  const tools = element('div', { class: 'row transcript-tools' }, searchField(timed, player), steps);
+  return [tools, listOf(timed), note(player ? `${from} ${t.searchKeys}` : from)];
 }
 
 /** What can be done with the words: a question about them in the chat, and a file. */
@@ -181,8 +226,8 @@ function nextSteps(data: unknown, transcript: unknown): HTMLElement {
   const spoken = listAt(transcript, 'segments').flatMap((segment) => textAt(segment, 'text') ?? []);
   const text = textAt(transcript, 'text') ?? spoken.join('\n');
   const title = textAt(data, 'common.title') ?? t.untitled;
-  const ask = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.askAbout);
-  ask.addEventListener('click', () => {
+  const question = element('button', { type: 'button', class: 'button button-small' }, t.askAbout);
+  question.addEventListener('click', () => {
     const field = document.getElementById('chat-text');
     if (!(field instanceof HTMLTextAreaElement)) return;
     field.value = `${fill(t.asked, { title })}\n\n${text}`;
@@ -195,7 +240,7 @@ function nextSteps(data: unknown, transcript: unknown): HTMLElement {
     { href, download: 'transcript.txt', class: 'button button-quiet button-small' },
     t.saveText,
   );
-  return element('div', { class: 'row' }, ask, save);
+  return element('div', { class: 'row' }, question, save);
 }
 
 function listOf(lines: readonly Line[]): HTMLElement {
@@ -230,7 +275,14 @@ export function markPlayed(lines: readonly Line[], seconds: number): void {
 }
 
 function searchField(lines: readonly Line[], player: Player | undefined): HTMLElement {
-  const input = element('input', { class: 'input', id: 'transcript-search', type: 'search', autocomplete: 'off' });
+  const id = 'transcript-search';
+  const input = element('input', {
+    class: 'input',
+    id,
+    type: 'search',
+    autocomplete: 'off',
+    placeholder: t.searchHint,
+  });
   const count = element('span', { class: 'small muted', role: 'status' });
   let next = 0;
   const matches = () => lines.filter((line) => !line.element.hidden && !line.isChapter);
@@ -253,9 +305,10 @@ function searchField(lines: readonly Line[], player: Player | undefined): HTMLEl
   });
   return element(
     'div',
-    { class: 'field' },
-    element('label', { for: input.id }, t.searchHint),
-    element('div', { class: 'row transcript-search' }, input, count),
+    { class: 'row transcript-search' },
+    element('label', { for: id, class: 'visually-hidden' }, t.searchHint),
+    input,
+    count,
   );
 }
 

@@ -8,6 +8,7 @@
 import { clock, element, webLink } from '../elements.js';
 import { fieldAt, listAt, numberAt, ownAddress, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
+import { muteButton, play, playButton, playerButton, seekBar, soundPlayer } from './player-controls.js';
 
 const t = textsOf('playground-links');
 
@@ -113,24 +114,18 @@ function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source
   if (isMerged && length !== undefined && length >= 2) {
     // It has no length of its own, so the browser's own slider would say nothing: these controls take its place.
     video.controls = false;
-    parts.append(
-      element(
-        'div',
-        { class: 'player-bar' },
-        playButton(video),
-        jumps(player, length),
-        muteButton(video),
-        wideButton(video),
-      ),
-    );
+    const seek = seekBar(player);
+    seek.setLength(length, 1);
+    const buttons = [playButton(video), seek.element, muteButton(video), wideButton(video)];
+    parts.append(element('div', { class: 'player-bar' }, ...buttons));
   }
   return player;
 }
 
 function audioPlayer(src: string, note: HTMLElement | undefined): Player {
-  const audio = element('audio', { src, controls: true, preload: 'none', 'aria-label': t.sound });
+  const audio = element('audio', { src, preload: 'none' });
   return {
-    element: element('div', { class: 'stack-small' }, audio, note),
+    element: element('div', { class: 'stack-small' }, soundPlayer(audio, t.sound), note),
     playFrom(seconds) {
       audio.currentTime = seconds;
       play(audio);
@@ -147,46 +142,6 @@ function hasArrived(media: HTMLMediaElement, seconds: number): boolean {
   return false;
 }
 
-/** A browser may refuse to play before the page was used. */
-function play(media: HTMLMediaElement): void {
-  media.play().catch(() => undefined);
-}
-
-/** A button of the player. @param stateOf Its icon, and what it does. */
-function playerButton(
-  stateOf: () => readonly [icon: string, label: string],
-  press: () => void,
-): [HTMLElement, () => void] {
-  const button = element('button', { type: 'button', class: 'player-button' });
-  const show = () => {
-    const [icon, label] = stateOf();
-    button.dataset.icon = icon;
-    button.setAttribute('aria-label', label);
-  };
-  show();
-  button.addEventListener('click', press);
-  return [button, show];
-}
-
-function playButton(video: HTMLVideoElement): HTMLElement {
-  const toggle = () => (video.paused ? play(video) : video.pause());
-  const [button, show] = playerButton(() => (video.paused ? ['play', t.play] : ['pause', t.pause]), toggle);
-  for (const type of ['play', 'pause'] as const) video.addEventListener(type, show);
-  video.addEventListener('click', () => !video.controls && toggle());
-  return button;
-}
-
-function muteButton(video: HTMLVideoElement): HTMLElement {
-  const [button, show] = playerButton(
-    () => (video.muted ? ['muted', t.unmute] : ['sound', t.mute]),
-    () => {
-      video.muted = !video.muted;
-    },
-  );
-  video.addEventListener('volumechange', show);
-  return button;
-}
-
 /** The browser's own controls are there while the video fills the screen. */
 function wideButton(video: HTMLVideoElement): HTMLElement {
   const [button] = playerButton(
@@ -197,40 +152,6 @@ function wideButton(video: HTMLVideoElement): HTMLElement {
     video.controls = document.fullscreenElement === video;
   });
   return button;
-}
-
-/** A slider that shows what is played, and plays from another time. */
-function jumps(player: Player, seconds: number): HTMLElement {
-  const last = Math.floor(seconds - 1);
-  const slider = element('input', { type: 'range', min: '0', max: String(last), value: '0', step: '1' });
-  const shown = element('output', { class: 'figures' });
-  const show = () => {
-    shown.textContent = `${clock(slider.valueAsNumber)} / ${clock(seconds)}`;
-    slider.setAttribute('aria-valuetext', clock(slider.valueAsNumber));
-  };
-  show();
-  // While it is moved, it shows where it is moved to.
-  let isMoved = false;
-  slider.addEventListener('input', () => {
-    isMoved = true;
-    show();
-  });
-  slider.addEventListener('change', () => {
-    isMoved = false;
-    player.playFrom(slider.valueAsNumber);
-  });
-  player.onTime((played) => {
-    if (isMoved) return;
-    slider.valueAsNumber = Math.floor(played);
-    show();
-  });
-  return element(
-    'label',
-    { class: 'small player-jump' },
-    element('span', { class: 'visually-hidden' }, t.startAt),
-    slider,
-    shown,
-  );
 }
 
 /** A button with a time and what is there. */
