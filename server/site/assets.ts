@@ -36,6 +36,9 @@ export interface Assets {
 /** Files that are not compiled are beside the sources. */
 const SOURCES = new URL('../../../server/site/', import.meta.url);
 
+/** Where the build puts scripts. */
+const SCRIPTS = new URL('scripts/', import.meta.url);
+
 /** In order of precedence; together they are `site.css`, which every page loads. */
 const STYLES = [
   'tokens',
@@ -62,7 +65,6 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 /** Style sheets of some pages alone. */
 const PAGE_STYLES = [
   'activity',
-  'chat',
   'code',
   'console',
   'console-forms',
@@ -80,20 +82,27 @@ const PAGE_STYLES = [
   'tables',
 ];
 
+/** One sheet of several sources, as each file that a page names costs another request. */
+const JOINED: Readonly<Record<string, readonly string[]>> = {
+  playground: ['examples', 'documents', 'playground', 'chat'],
+};
+
 /** Loaded with this module, so that the links of pages are known. */
 export const assets = loadAssets();
 
 /** Synchronously: `require` accepts no module with top-level await, nor any that imports one. */
 function loadAssets(): Assets {
   const readStyles = (name: string) => minify(readFileSync(new URL(`styles/${name}.css`, SOURCES), 'utf8'));
+  // Remembers keys that come too early: it is a part of the script before all others.
+  const early = withoutMap(readFileSync(new URL('early.js', SCRIPTS)));
   const files = new Map([
     ['site.css', Buffer.concat(STYLES.map(readStyles))],
-    ...PAGE_STYLES.map((name) => [`${name}.css`, readStyles(name)] as const),
-    ...readFolder(new URL('scripts/', import.meta.url), '.js'),
+    ...PAGE_STYLES.map((name) => [`${name}.css`, Buffer.concat((JOINED[name] ?? [name]).map(readStyles))] as const),
+    ...readFolder(SCRIPTS, '.js'),
     ...readFolder(new URL('fonts/', SOURCES), '.woff2'),
     ...['.svg', '.png'].flatMap((extension) => readFolder(new URL('pictures/', SOURCES), extension)),
     ...LANGUAGES.flatMap(({ code }) => scriptTextFiles(code)).map(
-      ([name, script]) => [name, Buffer.from(script)] as const,
+      ([name, script]) => [name, Buffer.concat([Buffer.from(script), early])] as const,
     ),
     ['sentences-vi.json', Buffer.from(JSON.stringify(VIETNAMESE_SENTENCES))],
   ]);

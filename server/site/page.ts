@@ -95,7 +95,6 @@ ${
   html`<link rel="stylesheet" href="${accent.url}">
 `
 }<link rel="icon" href="${logo?.url ?? assets.url('icon.svg')}" type="${logo?.contentType ?? 'image/svg+xml'}">
-<script async src="${assets.url('early.js')}"></script>
 ${allScripts.map((name) => html`<script type="module" src="${assets.url(name)}"></script>`)}
 </head>
 <body>

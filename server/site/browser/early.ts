@@ -1,7 +1,7 @@
 /*
  * Remembers Enter in a form whose script has not arrived yet: its button is disabled until then, so the browser itself
- * does nothing. The script of the form sends it when it is ready (`work.ts`), unless something was typed meanwhile. The
- * file is small and waits for nothing, so that it is there before the others.
+ * does nothing. The script of the form sends it when it is ready (`work.ts`), unless something was typed meanwhile. It is
+ * a part of the script with the texts, which comes before all others.
  */
 
 /** The form in which Enter was pressed. */

@@ -3,10 +3,11 @@
  * menus that close, and times in the zone of the visitor.
  */
 
-import { fill, textsOf } from './texts.js';
+import type { ScriptTexts } from '../language/script-texts.js';
 import { showLocalTimes } from './times.js';
 
-const t = textsOf('page');
+/** Without `texts.ts`, which is then one file with what all other scripts share. */
+const t = (globalThis as unknown as { siteTexts: ScriptTexts }).siteTexts.page;
 
 startCopyButtons(document);
 ignoreDoubleClicks(document);
@@ -31,7 +32,7 @@ export function startCopyButtons(root: Document): void {
     const before = button.dataset.label;
     const isCopied = await copy((source.textContent ?? '').trimEnd());
     if (!isCopied) getSelection()?.selectAllChildren(source);
-    const status = isCopied ? t.copied : fill(t.pressKeys, { keys: copyKeys() });
+    const status = isCopied ? t.copied : t.pressKeys.replace('{keys}', copyKeys());
     label.textContent = status;
     button.toggleAttribute('data-copied', isCopied);
     setTimeout(

@@ -26,7 +26,7 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
   return {
     title: t.title,
     current: '/playground',
-    styles: ['tables.css', 'examples.css', 'playground.css', 'chat.css'],
+    styles: ['tables.css', 'playground.css'],
     scripts: ['tabs.js', 'playground.js'],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}" data-platforms="${names}">
 <div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
