@@ -99,7 +99,7 @@ export interface FileDrop {
 
 /**
  * @param atMost Of more files, only the last ones are kept, with a message.
- * @param playerOf Plays a sound. Default: sounds are named alone.
+ * @param playerOf Plays audio. Default: audio is named alone.
  */
 export function startFileDrop(
   input: HTMLInputElement,

@@ -230,6 +230,36 @@ describe('the playground in a real browser', () => {
     await expectGood('product');
   });
 
+  it('offers the MP3 of a video without a transcript to the form for transcription', async () => {
+    const extract = '**/api/play/v1/extract';
+    const mp3 = '**/v1/made.mp3';
+    await page.route(extract, async (route) => {
+      const response = await route.fetch();
+      const json = await response.json();
+      json.data.media.audio_download_links = { mp3: `${app.url}/v1/made.mp3` };
+      json.limitation_messages = [{ code: 'transcript_unavailable', message: 'There is no transcript.' }];
+      delete json.data.transcript;
+      await route.fulfill({ response, json });
+    });
+    await page.route(mp3, (route) => route.fulfill({ contentType: 'audio/mpeg', body: 'ID3' }));
+    try {
+      await open('links');
+      await read(LINK);
+      await page.getByRole('button', { name: 'Show transcript' }).click();
+      await page.locator('.timeline .notice').getByText('There is no transcript.').waitFor();
+      await expectGood('no transcript');
+      await page.getByRole('button', { name: 'Transcribe the MP3' }).click();
+      await page.locator('#hearing-form .drop-files').getByText('a morning on the quay.mp3').waitFor();
+      expect(await page.getByRole('radio', { name: 'Transcription' }).isChecked()).to.equal(true);
+      const start = page.getByRole('button', { name: 'Transcribe', exact: true });
+      expect(await start.evaluate((button) => button === document.activeElement)).to.equal(true);
+    } finally {
+      await page.unroute(extract);
+      await page.unroute(mp3);
+    }
+    complaints.length = 0;
+  });
+
   it('reads a list of links, with progress and results, also after a reload', async () => {
     await open('links');
     await page.getByText('Several links', { exact: true }).click();

@@ -1,14 +1,14 @@
 /*
  * The controls of the players: a button to play, one to mute, and a slider that shows what is played and plays from
- * another time. They work by keyboard and say what they do to screen readers. A sound gets all of them in one bar, in
- * place of the browser's own controls, which stay where a sound has no length, as a recording of a browser.
+ * another time. They work by keyboard and say what they do to screen readers. Audio has all of them in one bar, in
+ * place of the browser's own controls, which stay where audio has no length, as a recording of a browser.
  */
 
 import { clock, element } from '../elements.js';
 import { textsOf } from '../texts.js';
 
 const t = textsOf('playground-links');
-/** Shorter sounds are searched in steps of a tenth of a second. */
+/** Shorter audio is searched in steps of a tenth of a second. */
 const SHORT_S = 20;
 
 /** A browser may refuse to play before the page was used. */
@@ -102,7 +102,7 @@ export function seekBar({ playFrom, onTime }: Seekable): SeekBar {
   };
 }
 
-/** A sound with a bar of controls. @param name What the sound is, for screen readers. */
+/** Audio with a bar of controls. @param name What it is, for screen readers. */
 export function soundPlayer(audio: HTMLAudioElement, name: string): HTMLElement {
   const seek = seekBar({
     playFrom: (seconds) => {

@@ -31,7 +31,7 @@ class Card {
     const end = showWork(this.#work, words);
     try {
       const parts = await run();
-      this.#result.className = 'stack-small audio-result';
+      this.#result.className = 'stack-small';
       this.#result.replaceChildren(...parts);
       end(done);
     } catch (error) {

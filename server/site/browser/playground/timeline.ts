@@ -152,10 +152,10 @@ async function missing(answer: unknown, { data, hasMore, problem, work }: Missin
   const notice = element('div', { class: 'notice row row-apart' });
   notice.append(element('p', {}, hasMore ? `${words} ${t.otherLanguage}` : words));
   if (mp3 === undefined || !input) return notice;
-  const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.hearIt);
+  const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.transcribeMp3);
   button.addEventListener('click', async () => {
     showProblem(problem);
-    const done = showWork(work, t.hearing);
+    const done = showWork(work, t.loadingMp3);
     try {
       const sound = await arrival((await ask(ownAddress(mp3), {})).blob());
       done();
@@ -169,7 +169,7 @@ async function missing(answer: unknown, { data, hasMore, problem, work }: Missin
   return notice;
 }
 
-/** Puts a sound into the form for transcription, and shows the form. */
+/** Puts an MP3 into the form for transcription, and shows the form. */
 function handOver(sound: Blob, input: HTMLInputElement, title: string): void {
   const chosen = new DataTransfer();
   chosen.items.add(new File([sound], `${title}.mp3`, { type: 'audio/mpeg' }));
