@@ -41,7 +41,7 @@ function renderApplication(
   const about = facts([
     [t.clientId, html`<code>${name}</code>`],
     [t.issuer, html`<bdi class="mono small">${issuer}</bdi>`],
-    [t.addresses, html`${redirectUris.map((uri) => html`<bdi class="mono small">${uri}</bdi> `)}`],
+    [t.addresses, html`${redirectUris.map((uri) => html`<bdi class="mono small whole">${uri}</bdi> `)}`],
     [t.last, signIns[0] ? locale.minute(signIns[0].at) : t.never],
   ]);
   return section(
