@@ -162,6 +162,8 @@ const SCENES = ['harbour', 'harbour-night'];
 
 /** The scenes of the site, as they are and mirrored. */
 function makePictures(): Promise<Buffer[]> {
+  // The launcher blocks this kind, since the gateway never reads it from strangers; these files are the project's own.
+  sharp.unblock({ operation: ['VipsForeignLoadSvgFile'] });
   const of = (name: string) => path.join(packageRoot, 'server', 'site', 'pictures', `${name}.svg`);
   const makes = [false, true].flatMap((isMirrored) => SCENES.map((name) => sharp(of(name)).flop(isMirrored)));
   return Promise.all(makes.map((scene) => scene.jpeg().toBuffer()));
