@@ -15,6 +15,7 @@ import type { RecordedTransaction } from '../payments/index.js';
 import {
   addUp,
   encodeCounts,
+  failedHere,
   platformsOf,
   type StoredToday,
   USAGE_COUNTS,
@@ -70,7 +71,7 @@ function problemsOf(
 
 /** A model or platform that fails again and again, by the latest failures: a small team never gets to the rate of an alert. */
 function repeatedFailures(failures: readonly UsageEntry[], now: number): string[] {
-  const recent = failures.filter(({ at }) => now - at < FAILURES_MS);
+  const recent = failures.filter((failure) => now - failure.at < FAILURES_MS && failedHere(failure));
   return Array.from(
     Map.groupBy(recent, ({ model, route, errorCode }) => `${model || route} failed with ${errorCode ?? 'an error'}`),
     ([what, { length }]) =>

@@ -14,6 +14,7 @@ export { type ListedRequest, RequestCounts } from './request-counts.js';
 export { MAX_INPUT_DAYS, type RequestInput, RequestInputs } from './request-inputs.js';
 export {
   type AnyRequestQuery,
+  failedHere,
   outcomeOf,
   REQUEST_OUTCOMES,
   RequestLog,

@@ -55,6 +55,11 @@ export function outcomeOf({
   return status >= 400 || errorCode !== null ? 'failed' : 'succeeded';
 }
 
+/** Whether the gateway or its upstreams failed, and not the caller or the item of a link. */
+export function failedHere({ status, errorCode }: Pick<UsageEntry, 'status' | 'errorCode'>): boolean {
+  return status >= 500 || errorCode?.startsWith('upstream') === true;
+}
+
 /** The id that the client got: what follows distinguishes the rows of one request. */
 export function shownRequestId({ requestId }: Pick<UsageEntry, 'requestId'>): string {
   const [shown = ''] = requestId.split('/');
@@ -185,7 +190,7 @@ function newestFirst(left: RequestPlace, right: RequestPlace): number {
 /** The condition of the partial index, word by word. */
 const HAS_FAILED = sql.raw<boolean>(`(status >= 400 or "errorCode" is not null)`);
 
-/** Failures that are not the caller's. */
+/** The same as `failedHere`. */
 const FAILED_HERE = sql.raw<boolean>(`(status >= 500 or "errorCode" like 'upstream%')`);
 
 const OUTCOMES: Readonly<Record<RequestOutcome, RawBuilder<boolean>>> = {

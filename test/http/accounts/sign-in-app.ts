@@ -137,6 +137,7 @@ export async function startSignInApp(options: SignInAppOptions = {}): Promise<Si
 
   async function signIn(browser: BrowserSession, email?: string, path?: string): Promise<PageAnswer> {
     const page = await begin(browser, path);
+    if (page.status !== 200) throw new Error(`sign-in does not begin: ${page.status} ${page.text}`);
     return browser.send(await fillIn(browser, page, email));
   }
 

@@ -1,7 +1,7 @@
 /** What the console states of money, keys, incidents and what waits agrees with what customers read. */
 
 import { expect } from 'chai';
-import { GatewayError } from 'mediagate';
+import { type ExtractCall, GatewayError } from 'mediagate';
 import { FREE, newKey, order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { type ConsoleApp, startConsoleApp } from './console-app.js';
@@ -10,7 +10,12 @@ describe('the facts of the console', () => {
   let its: ConsoleApp;
 
   before(async () => {
-    const extract = () => Promise.reject(new GatewayError('upstream_error', 'The server could not be reached.'));
+    const extract = ({ link }: ExtractCall) =>
+      Promise.reject(
+        link.id === '404'
+          ? new GatewayError('private', 'The item is private.')
+          : new GatewayError('upstream_error', 'The server could not be reached.'),
+      );
     its = await startConsoleApp({ plugins: [{ use: invented({ extract }) }] });
   });
   after(() => its?.app.close());
@@ -43,6 +48,8 @@ describe('the facts of the console', () => {
       await app.state.usage.flushCounts();
       return (await read('/admin')).page('.notice-warn li').text();
     };
+    // What is wrong with an item is no failure of the gateway.
+    for (let index = 0; index < 4; index += 1) await app.extract(key, { url: 'https://invented.example/item/404' });
     for (const item of [1, 2]) await app.extract(key, { url: `https://invented.example/item/${item}` });
     expect(await warned()).to.equal('');
     const { status } = await app.extract(key, { url: 'https://invented.example/item/3' });
