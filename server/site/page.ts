@@ -150,14 +150,18 @@ function renderLanguages({ language }: Locale): Html {
 }
 
 function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }: Locale): Html {
-  const [path, label] = viewer === null ? ['/login', t.signIn] : ['/dashboard', t.dashboard];
-  const isHere = path === current;
-  const quiet = (isHere || viewer !== null) && html` button-quiet`;
-  const link = html`<a class="button button-small${quiet}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
-  if (!viewer) return link;
+  if (!viewer) {
+    const quiet = current === '/login' && html` button-quiet`;
+    return html`<a class="button button-small${quiet}" href="/login"${isCurrent(current === '/login')}>${t.signIn}</a>`;
+  }
+  const inConsole = current === '/admin';
+  // A box says which of the two areas this is; on other pages the dashboard has it, where people return to.
+  const area = (path: string, label: string, isBoxed: boolean, isHere: boolean) =>
+    html`<a class="${isBoxed ? 'button button-small button-quiet' : 'link-button'}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
+  const link = area('/dashboard', t.dashboard, !inConsole, current === '/dashboard');
   const signOut = html`<form method="post" action="/signout"><button class="link-button" title="${t.signedInAs(viewer.label)}">${t.signOut}</button></form>`;
   if (viewer.console === undefined) return html`${link}\n${signOut}`;
-  const console = html`<a class="link-button" href="${viewer.console}"${isCurrent(current === '/admin')}>${t.console}</a>`;
+  const console = area(viewer.console, t.console, inConsole, inConsole);
   // One more link than a phone has room for in a line.
   return html`<details class="fold"><summary>${t.menu}</summary><div class="row">${console}${link}
 ${signOut}</div></details>`;
