@@ -27,7 +27,8 @@ const WARM_UP_REQUESTS = 10_000;
 const WARM_UP_STREAMS = 128;
 
 const request = { body: chatRequest({ stream: false }) };
-const stream = { body: chatRequest({ stream: true }) };
+/** Each gateway has to send the same events. */
+const stream = { body: chatRequest({ stream: true, asksForUsage: true }) };
 
 export async function measureBoard(): Promise<Figure[]> {
   const workers = availableParallelism();

@@ -13,13 +13,17 @@ const PROMPT = 'Name the harbours between Ostend and Antwerp in the order in whi
 const ANSWER = 'Ostend, Zeebrugge, Flushing, Terneuzen, Antwerp: one after the other, with the tide. '.repeat(8).trim();
 const USAGE = { prompt_tokens: 41, completion_tokens: 160, total_tokens: 201 };
 
-/** Body of a request, about 330 bytes. */
-export function chatRequest({ stream }: { stream: boolean }): string {
+/**
+ * Body of a request, about 330 bytes.
+ * @param asksForUsage A gateway leaves the event with the usage out of a stream whose client has not asked for it.
+ */
+export function chatRequest({ stream, asksForUsage }: { stream: boolean; asksForUsage?: boolean }): string {
   const messages = [
     { role: 'system', content: 'You answer in one sentence, without headings, lists or remarks about yourself.' },
     { role: 'user', content: PROMPT },
   ];
-  return JSON.stringify({ model: PUBLIC_MODEL, messages, max_completion_tokens: 256, ...(stream && { stream }) });
+  const options = { ...(stream && { stream }), ...(asksForUsage && { stream_options: { include_usage: true } }) };
+  return JSON.stringify({ model: PUBLIC_MODEL, messages, max_completion_tokens: 256, ...options });
 }
 
 const ID = 'chatcmpl-0123456789abcdefghijklmn';
