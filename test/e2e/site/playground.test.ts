@@ -396,6 +396,7 @@ describe('the playground in a real browser', () => {
     await page.locator('#hearing-file').setInputFiles({ name: 'fox.mp3', mimeType: 'audio/mpeg', buffer });
     await page.getByRole('button', { name: 'Transcribe' }).click();
     await page.locator('#hearing-result .timed, #hearing-form .problem:not(:empty)').waitFor({ timeout: 90_000 });
+    expect(await page.locator('#hearing-form .problem').allTextContents()).to.deep.equal(['']);
     const heard = await page.locator('#hearing-result .timed-button > span:last-child').allTextContents();
     expect(countWordErrors(SENTENCE, heard.join(' ')).errors, heard.join(' ')).to.be.below(3);
     await page.locator('#hearing-result .timed-button').last().click();

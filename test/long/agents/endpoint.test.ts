@@ -54,7 +54,8 @@ describe('the endpoint for agents under many clients', function () {
       later,
     );
     // The answers of get_usage have a rate limit of their own.
-    expect(await called.text()).to.match(/structuredContent|rate_limit_exceeded/);
+    const result = await called.text();
+    expect(result, result).to.match(/structuredContent|rate_limit_exceeded/);
   }
 
   async function inTurns(count: number, work: (index: number) => Promise<unknown>): Promise<void> {
