@@ -36,6 +36,10 @@ terminal.line('No network is used: where the platforms would be, the project rep
 const { PORT: port, DATA_DIR: dataFolder, TEXT_UPSTREAM_URL: textModel } = process.env;
 const model = Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('TEXT_UPSTREAM_')));
 if (dataFolder) terminal.line('DATA_DIR has no effect here: the data of the demo is deleted at its end.');
+if (textModel && !(await answers(textModel))) {
+  terminal.line(`No server answers at ${textModel}. Start it first, or leave TEXT_UPSTREAM_URL out.`);
+  process.exit(1);
+}
 if (textModel) terminal.line(`Chats and questions are answered by the model at ${textModel}.`);
 
 const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-demo-'));
@@ -87,6 +91,14 @@ try {
 } finally {
   await server.close();
   process.exitCode = failed ? 1 : 0;
+}
+
+/** Whether there is a server, whatever it says. */
+function answers(url: string): Promise<boolean> {
+  return fetch(url, { signal: AbortSignal.timeout(5_000) }).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** What a person can do with a gateway that keeps running. */

@@ -58,10 +58,18 @@ function checkClaim(sent: unknown, { fields, segments }: SourceText): Claim | un
   const { seconds, field } = sent;
   if (typeof field === 'string' && fields.has(field)) return { text, field };
   if (typeof seconds !== 'number') return undefined;
-  const segment = segments.find(
-    ({ start, end }) => seconds >= start - TOLERANCE_SECONDS && seconds <= end + TOLERANCE_SECONDS,
-  );
+  const segment = segmentAt(segments, seconds);
   return segment && { text, seconds: segment.start };
+}
+
+/** The latest segment that has the time; without one, the one that it misses least, by a second at most. */
+function segmentAt(segments: SourceText['segments'], seconds: number): SourceText['segments'][number] | undefined {
+  const within = segments.findLast(({ start, end }) => seconds >= start && seconds <= end);
+  if (within) return within;
+  const missed = segments
+    .map((segment) => ({ segment, by: seconds < segment.start ? segment.start - seconds : seconds - segment.end }))
+    .filter(({ by }) => by <= TOLERANCE_SECONDS);
+  return missed.toSorted((one, other) => one.by - other.by)[0]?.segment;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -4,6 +4,9 @@ import { expect } from 'chai';
 import { type Extraction, GatewayError, type TextCall } from 'mediagate';
 import { parseBudget } from '../../../server/budgets/index.js';
 import { createPrices } from '../../../server/prices/index.js';
+import { readAnswer } from '../../../server/questions/question-answers.js';
+import type { Question } from '../../../server/questions/question-fields.js';
+import type { SourceText } from '../../../server/questions/question-prompt.js';
 import { invented, inventedExtraction } from '../../support/links/invented-plugin.js';
 import { scriptedText } from '../../support/models/scripted-text.js';
 import { LINK, type ListeningApp, startApp } from '../http/listening-app.js';
@@ -97,6 +100,21 @@ describe('questions about links', function () {
     const { json } = await ask({ ...QUESTION, url: newLink() });
     expect(json.claims).to.deep.equal(GOOD.claims);
     expect(json.limitations).to.include('claims_unsupported: 3');
+  });
+
+  it('name the line that begins at the time of a claim, or the nearest one', () => {
+    const segments = [
+      { start: 2, end: 6, text: 'We cast off.' },
+      { start: 7, end: 9, text: 'The lines hold.' },
+      { start: 9, end: 12, text: 'Ahoy.' },
+    ];
+    const source = { fields: new Set<string>(), segments } as unknown as SourceText;
+    const times = [2, 6.4, 6.6, 7, 8, 9, 12.9, 14].map((seconds) => {
+      const text = JSON.stringify({ answer: 'Lines.', claims: [{ text: 'They hold.', seconds }] });
+      const [claim] = readAnswer(text, { question: 'What holds?' } as Question, source)?.claims ?? [];
+      return claim && 'seconds' in claim ? claim.seconds : undefined;
+    });
+    expect(times).to.deep.equal([2, 2, 7, 7, 7, 9, 9, undefined]);
   });
 
   it('are answered once for equal questions about an unchanged item', async () => {
