@@ -7,7 +7,7 @@ import { type ListedApplication, listApplications } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { dataTable, emptyState, type Html, html, type Locale } from '../site/index.js';
 import { type ConsoleServices, consolePage } from './console-route.js';
-import { facts, section } from './parts.js';
+import { facts, section, userRowLink } from './parts.js';
 
 export function applicationPages(services: ConsoleServices): Route[] {
   return [
@@ -62,8 +62,7 @@ function renderSignIns(signIns: ListedApplication['signIns'], locale: Locale): H
     columns: [
       {
         head: t.applications.signIns,
-        cell: ({ user }) =>
-          html`<a class="row-link" href="/admin/users/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>${user.name !== null && user.email !== null && html`<bdi class="detail small muted">${user.email}</bdi>`}`,
+        cell: ({ user }) => userRowLink(user),
       },
       { head: t.users.lastSignIn, isNumber: true, inCard: 'end', cell: ({ at }) => locale.minute(at) },
     ],

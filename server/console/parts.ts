@@ -88,6 +88,11 @@ export function ownerLink(accountId: string, owners: Owners, isLinked = true): H
   return isLinked ? html`<a href="/admin/users/${user.id}">${name}</a>` : name;
 }
 
+/** Leads a row to the page of its user; the address is below the name. */
+export function userRowLink({ id, name, email }: Pick<UserRecord, 'id' | 'name' | 'email'>): Html {
+  return html`<a class="row-link" href="/admin/users/${id}"><bdi>${name ?? email ?? id}</bdi></a>${name !== null && email !== null && html`<bdi class="detail small muted">${email}</bdi>`}`;
+}
+
 /** What is left of a budget, with its bar. */
 export function renderBudget(budget: BudgetState, locale: Locale): Html {
   const { texts, count } = locale;

@@ -56,7 +56,7 @@ import {
   textField,
 } from './forms.js';
 import { historySection } from './history.js';
-import { backTo, emptyList, facts, keyStateBadge, renderBudget, section } from './parts.js';
+import { backTo, emptyList, facts, keyStateBadge, renderBudget, section, userRowLink } from './parts.js';
 import { shownDays, usageOfDays } from './usage-part.js';
 
 const PATH = '/admin/users';
@@ -222,8 +222,7 @@ ${dataTable<ListedUser>({
   columns: [
     {
       head: t.user,
-      cell: ({ user }) =>
-        html`<a class="row-link" href="${PATH}/${user.id}"><bdi>${user.name ?? user.email ?? user.id}</bdi></a>${user.name !== null && user.email !== null && html`<bdi class="detail small muted">${user.email}</bdi>`}`,
+      cell: ({ user }) => userRowLink(user),
     },
     { head: t.state, inCard: 'end', cell: ({ user }) => stateBadge(user, locale) },
     {
