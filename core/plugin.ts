@@ -26,11 +26,11 @@ export {
 export type { DefinitiveCode, TransientCode } from './runtime/source-errors.js';
 export { fitToolId, type ToolName, ToolNames } from './text/chats/tool-names.js';
 export { type BodyConverter, type ChatTranslation, convertBody, translateToChat } from './text/chats/translation.js';
-export { createEventTexts, type EventTexts } from './text/events.js';
 export { markNumbers, restoreNumbers } from './text/exact-json.js';
 export { type JsonValue, replaceFields } from './text/json.js';
 export { type Work, type Worked, workOn } from './text/large-work.js';
-export { createWholeConverter, type WholeConversion } from './text/whole-converter.js';
+export { createEventTexts, type EventTexts } from './text/streams/events.js';
+export { createWholeConverter, type WholeConversion } from './text/whole/whole-converter.js';
 export * from './upstreams/failures.js';
 export {
   checkModelList,

@@ -12,13 +12,13 @@
 import type { TextReply, Usage } from '../contracts/index.js';
 import { cleanRequestId, type InstancePolicy, type PluginHost } from '../plugins/index.js';
 import { ArrivedBody, GatewayError, isGatewayError, SharedTimer, type Ticking } from '../runtime/index.js';
-import { AnswerStream, type BodyReader, PullStream } from './answer-stream.js';
 import { NO_TEXT, type TextSample } from './counting/samples.js';
-import type { EventReader } from './events.js';
 import type { BackgroundStart, TextAnswer, TextExchange, TextOutcome } from './requests.js';
-import type { Wording } from './stream-failures.js';
+import { AnswerStream, type BodyReader, PullStream } from './streams/answer-stream.js';
+import type { EventReader } from './streams/events.js';
+import type { Wording } from './streams/stream-failures.js';
 import type { VectorForm } from './vectors.js';
-import { AnswerBytes, readLargeAnswer, readWholeAnswer, type WholeAnswer } from './whole-answers.js';
+import { AnswerBytes, readLargeAnswer, readWholeAnswer, type WholeAnswer } from './whole/whole-answers.js';
 
 /** Failures after which an upstream may have done its work without answering. */
 const GIVEN_UP: ReadonlySet<string> = new Set(['upstream_timeout', 'shutting_down']);

@@ -9,7 +9,6 @@ export { chatCallsIn } from './chats/parts.js';
 export { fitToolId, ToolNames } from './chats/tool-names.js';
 export { type PromptSample, samplePrompt } from './counting/samples.js';
 export { TokenCounter } from './counting/tokens.js';
-export { createEventTexts } from './events.js';
 export { findInexactField, type InexactField, isVariant } from './exact-fields.js';
 export { JsonEnd, markNumbers, restoreNumbers } from './exact-json.js';
 export { removeElements, replaceFields } from './json.js';
@@ -26,6 +25,7 @@ export type {
   Texts,
   TokenDemand,
 } from './requests.js';
+export { createEventTexts } from './streams/events.js';
 export { TextService, type TextsOptions } from './text.js';
 export { findVendorFields, isHostedTool, MAX_VENDOR_FIELDS, type VendorField } from './vendor-fields.js';
-export { convertWhole } from './whole-converter.js';
+export { convertWhole } from './whole/whole-converter.js';

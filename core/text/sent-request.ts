@@ -30,8 +30,6 @@ import { type AbortCharge, type ChargedRequest, estimateUsage } from './charges.
 import { convertBody } from './chats/translation.js';
 import { MAX_STORED_BYTES, NO_TEXT, type PromptSample, samplePrompt, type TextSample } from './counting/samples.js';
 import type { TokenCounter } from './counting/tokens.js';
-import type { EventReader } from './events.js';
-import { createEventsToWhole } from './events-to-whole.js';
 import {
   type EstimatedAnswer,
   Exchange,
@@ -41,10 +39,12 @@ import {
   type WholeResponse,
 } from './exchange.js';
 import { type BackgroundStart, isWriting, limitOutput, type ReservedTokens, type TextExchange } from './requests.js';
-import { ResponseEvents } from './response-events.js';
-import { ChatEvents, MessageEvents } from './usage-events.js';
+import type { EventReader } from './streams/events.js';
+import { ResponseEvents } from './streams/response-events.js';
+import { ChatEvents, MessageEvents } from './streams/usage-events.js';
 import { type VectorForm, vectorFormOf } from './vectors.js';
-import { createWholeToEvents } from './whole-to-events.js';
+import { createEventsToWhole } from './whole/events-to-whole.js';
+import { createWholeToEvents } from './whole/whole-to-events.js';
 
 /** The vectors of 2,048 texts, as many as a request may have: 3,072 numbers of 20 characters each. */
 const MAX_VECTOR_BYTES = 128 * 1024 * 1024;

@@ -18,11 +18,11 @@ import type { InstancePolicy, Registry } from '../plugins/index.js';
 import { GatewayError } from '../runtime/index.js';
 import { correctionOf, startBackgroundPolls } from './background.js';
 import type { TextSample } from './counting/samples.js';
-import type { EventReader } from './events.js';
 import { Exchange, type ExchangeSubject, type WholeResponse } from './exchange.js';
 import type { StoredTextRequest, TextExchange } from './requests.js';
-import { ResponseEvents } from './response-events.js';
 import { checkReply, type TextServices } from './sent-request.js';
+import type { EventReader } from './streams/events.js';
+import { ResponseEvents } from './streams/response-events.js';
 
 export interface StoredTextsOptions extends TextServices {
   registry: Registry;

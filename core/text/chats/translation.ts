@@ -8,9 +8,9 @@
 
 import type { TextCall, TextReply } from '../../contracts/index.js';
 import { GatewayError, KEEP_ALIVE, recordOf } from '../../runtime/index.js';
-import { createEventTexts } from '../events.js';
 import { LARGE_TEXT, workOn } from '../large-work.js';
-import { createWholeConverter } from '../whole-converter.js';
+import { createEventTexts } from '../streams/events.js';
+import { createWholeConverter } from '../whole/whole-converter.js';
 import { type ChatFormat, type ChatFromResponses, chatFromResponses } from './requests.js';
 import { ResponseWriter, type WriterOptions } from './response-writer.js';
 import { ToolNames } from './tool-names.js';

@@ -1,8 +1,8 @@
 /** The bound on incomplete events over all streams. */
 
 import { expect } from 'chai';
-import { EventRewriter } from '../../../core/text/events.js';
-import { ChatEvents } from '../../../core/text/usage-events.js';
+import { EventRewriter } from '../../../core/text/streams/events.js';
+import { ChatEvents } from '../../../core/text/streams/usage-events.js';
 
 const MEGABYTE = 1024 * 1024;
 

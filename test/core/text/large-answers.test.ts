@@ -1,7 +1,7 @@
 /** Large answers of models, read in a thread. */
 
 import { expect } from 'chai';
-import { AnswerBytes, readLargeAnswer, readWholeAnswer } from '../../../core/text/whole-answers.js';
+import { AnswerBytes, readLargeAnswer, readWholeAnswer } from '../../../core/text/whole/whole-answers.js';
 import { rejection } from '../../support/rejection.js';
 
 const MB = 1024 * 1024;

@@ -5,12 +5,12 @@
  * completely first, at most 32 MiB, so an error in it is still an HTTP error for the client. Large integers stay exact.
  */
 
-import type { WritingRoute } from '../contracts/index.js';
-import { DONE_EVENT, encodeEvent, encodeTypedEvent, GatewayError, recordOf } from '../runtime/index.js';
-import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
-import type { BodyConverter } from './chats/translation.js';
-import { given, isGiven, type JsonRecord, listOf } from './chats/values.js';
-import { parseMarkedObject, restoreNumbers } from './exact-json.js';
+import type { WritingRoute } from '../../contracts/index.js';
+import { DONE_EVENT, encodeEvent, encodeTypedEvent, GatewayError, recordOf } from '../../runtime/index.js';
+import { MAX_ANSWER_BYTES } from '../chats/response-writer.js';
+import type { BodyConverter } from '../chats/translation.js';
+import { given, isGiven, type JsonRecord, listOf } from '../chats/values.js';
+import { parseMarkedObject, restoreNumbers } from '../exact-json.js';
 import { createWholeConverter } from './whole-converter.js';
 
 /** @throws GatewayError `upstream_error` at the end, if it is no JSON object, or an error. */

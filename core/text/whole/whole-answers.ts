@@ -7,15 +7,15 @@
  * thread. The usage of an answer that broke off is estimated from its beginning.
  */
 
-import type { Usage } from '../contracts/index.js';
-import { GatewayError, isGatewayError } from '../runtime/index.js';
-import { NO_TEXT, sampleBytes, type TextSample, WrittenText } from './counting/samples.js';
-import { COMMA, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
-import { LARGE_TEXT, workInThread } from './large-work.js';
-import { MAX_ITEMS, readItemId } from './response-events.js';
-import { rewordFailure, type Wording } from './stream-failures.js';
-import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from './usage-shapes.js';
-import { convertVectors, type VectorForm } from './vectors.js';
+import type { Usage } from '../../contracts/index.js';
+import { GatewayError, isGatewayError } from '../../runtime/index.js';
+import { NO_TEXT, sampleBytes, type TextSample, WrittenText } from '../counting/samples.js';
+import { COMMA, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from '../json.js';
+import { LARGE_TEXT, workInThread } from '../large-work.js';
+import { MAX_ITEMS, readItemId } from '../streams/response-events.js';
+import { rewordFailure, type Wording } from '../streams/stream-failures.js';
+import { countSearches, nestedUsage, readUsage, readUsageBytes, withSearches, withTier } from '../usage-shapes.js';
+import { convertVectors, type VectorForm } from '../vectors.js';
 
 /** An answer with more values than this was written by the model, even if no text is found in it. */
 const MAX_VALUES = 100_000;

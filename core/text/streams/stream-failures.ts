@@ -4,9 +4,9 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { DONE_EVENT, encodeEvent, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
-import { isText, OPEN_BRACE, QUOTE, readValue, walkFields } from './json.js';
-import type { VectorForm } from './vectors.js';
+import { DONE_EVENT, encodeEvent, encodeTypedEvent, type GatewayError } from '../../runtime/index.js';
+import { isText, OPEN_BRACE, QUOTE, readValue, walkFields } from '../json.js';
+import type { VectorForm } from '../vectors.js';
 
 /** What a stream of the responses route reported about itself before it broke off. */
 interface BrokenResponse {

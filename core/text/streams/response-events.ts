@@ -5,13 +5,13 @@
  * read once, at the end, where some servers send all of it.
  */
 
-import type { Usage } from '../contracts/index.js';
-import type { GatewayError } from '../runtime/index.js';
-import { type TextSample, WrittenText } from './counting/samples.js';
+import type { Usage } from '../../contracts/index.js';
+import type { GatewayError } from '../../runtime/index.js';
+import { type TextSample, WrittenText } from '../counting/samples.js';
+import { isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkFields } from '../json.js';
+import { countSearches, tieredUsage, withSearches } from '../usage-shapes.js';
 import type { EventAction, EventReader } from './events.js';
-import { isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkFields } from './json.js';
 import { responsesFailure } from './stream-failures.js';
-import { countSearches, tieredUsage, withSearches } from './usage-shapes.js';
 
 const LETTER_A = 0x61;
 /** Maximum output items of a response whose ids are read. */

@@ -6,13 +6,22 @@
  * which terminal event is missing.
  */
 
-import type { Usage } from '../contracts/index.js';
-import { DONE_EVENT, encodeTypedEvent, type GatewayError } from '../runtime/index.js';
-import { type TextSample, WrittenText } from './counting/samples.js';
+import type { Usage } from '../../contracts/index.js';
+import { DONE_EVENT, encodeTypedEvent, type GatewayError } from '../../runtime/index.js';
+import { type TextSample, WrittenText } from '../counting/samples.js';
+import {
+  CLOSE_BRACKET,
+  isText,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  readValue,
+  walkElements,
+  walkFields,
+} from '../json.js';
+import { laterUsage, latestUsage, nestedUsage, readUsage, readUsageBytes, tieredUsage } from '../usage-shapes.js';
 import type { EventAction, EventReader } from './events.js';
-import { CLOSE_BRACKET, isText, OPEN_BRACE, OPEN_BRACKET, QUOTE, readValue, walkElements, walkFields } from './json.js';
 import { chatFailure, messageFailure } from './stream-failures.js';
-import { laterUsage, latestUsage, nestedUsage, readUsage, readUsageBytes, tieredUsage } from './usage-shapes.js';
 
 const LETTER_N = 0x6e;
 const DIGIT_0 = 0x30;

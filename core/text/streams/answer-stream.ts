@@ -8,7 +8,7 @@
  * of the route, with an error if the answer is incomplete.
  */
 
-import { GatewayError, isGatewayError, KEEP_ALIVE } from '../runtime/index.js';
+import { GatewayError, isGatewayError, KEEP_ALIVE } from '../../runtime/index.js';
 import { type EventReader, EventRewriter } from './events.js';
 import type { Wording } from './stream-failures.js';
 

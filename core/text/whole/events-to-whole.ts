@@ -5,14 +5,14 @@
  * is `upstream_error`, and so is an answer of more than 32 MiB.
  */
 
-import type { WritingRoute } from '../contracts/index.js';
-import { GatewayError, recordOf } from '../runtime/index.js';
-import { MAX_ANSWER_BYTES } from './chats/response-writer.js';
-import type { BodyConverter } from './chats/translation.js';
-import { given, isGiven, type JsonRecord, listOf } from './chats/values.js';
-import { createEventTexts } from './events.js';
-import { parseMarkedObject, restoreNumbers } from './exact-json.js';
-import { laterUsage } from './usage-shapes.js';
+import type { WritingRoute } from '../../contracts/index.js';
+import { GatewayError, recordOf } from '../../runtime/index.js';
+import { MAX_ANSWER_BYTES } from '../chats/response-writer.js';
+import type { BodyConverter } from '../chats/translation.js';
+import { given, isGiven, type JsonRecord, listOf } from '../chats/values.js';
+import { parseMarkedObject, restoreNumbers } from '../exact-json.js';
+import { createEventTexts } from '../streams/events.js';
+import { laterUsage } from '../usage-shapes.js';
 import { createWholeConverter } from './whole-converter.js';
 
 interface Gatherer {

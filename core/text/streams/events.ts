@@ -11,10 +11,10 @@
  * incomplete event exceeds 1 MiB ends.
  */
 
-import type { Usage } from '../contracts/index.js';
-import type { GatewayError } from '../runtime/index.js';
-import type { TextSample } from './counting/samples.js';
-import { COLON } from './json.js';
+import type { Usage } from '../../contracts/index.js';
+import type { GatewayError } from '../../runtime/index.js';
+import type { TextSample } from '../counting/samples.js';
+import { COLON } from '../json.js';
 import { rewordFailure, type Wording } from './stream-failures.js';
 
 /** What to do with an event: pass it, drop it, replace its model name, or rewrite its error message. */

@@ -3,9 +3,9 @@
  * worker thread: so how long the event loop is held does not grow with the answer.
  */
 
-import { tooLong } from './chats/response-writer.js';
-import type { BodyConverter } from './chats/translation.js';
-import { LARGE_TEXT, type Work, workInThread } from './large-work.js';
+import { tooLong } from '../chats/response-writer.js';
+import type { BodyConverter } from '../chats/translation.js';
+import { LARGE_TEXT, type Work, workInThread } from '../large-work.js';
 import { AnswerBytes } from './whole-answers.js';
 
 /** The longest answer that is translated as a whole: many times what a model writes. */
