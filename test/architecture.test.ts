@@ -63,7 +63,7 @@ const PLACES: Readonly<Record<string, string | readonly string[]>> = {
   '@fastify/busboy': 'server/http/bodies/form.ts',
   qrcode: 'server/payments/transfer-qr.ts',
   '@modelcontextprotocol/server': 'server/mcp/',
-  'openid-client': ['server/accounts/oidc', 'server/accounts/oidc.ts'],
+  'openid-client': ['server/accounts/sign-in/oidc', 'server/accounts/sign-in/oidc.ts'],
   'oidc-provider': ['plugins/dev_identity/', 'server/identity/provider.ts'],
   '@simplewebauthn/server': 'server/passkeys/webauthn.ts',
   nodemailer: 'server/alerts/smtp.ts',

@@ -9,7 +9,7 @@ import { type BudgetState, type Budgets, encodeSharedBudget, SharedBudget } from
 import { isoTime } from '../format/index.js';
 import { Nullable, OneOf, type Route, sendJson, Text } from '../http/index.js';
 import { type ApiKeyRecord, type ApiKeys, isValidKey, keyState, maskedKey } from '../keys/index.js';
-import type { AccountServices } from './sessions.js';
+import type { AccountServices } from './sign-in/sessions.js';
 
 /** More keys of the groups of an account are not shown. */
 const MAX_KEYS = 200;

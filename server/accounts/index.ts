@@ -32,18 +32,19 @@ export {
 } from './account-view.js';
 export { Accounts, type AccountsOptions } from './accounts.js';
 export { agentClients } from './agent-clients.js';
-export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './device.js';
 export { forgetAllowances, hashIdentity, type IdentitySecrets } from './erased-allowances.js';
 export { groupKeyRoutes, readSharedGroups, type SharedGroup } from './group-keys.js';
-export { Identity, type PasskeyStatus, type SignInApp, type SignInStatus } from './identity.js';
 export { MAX_OVERLAP_HOURS } from './key-bodies.js';
 export { createKeyOwners } from './key-owners.js';
 export { agentRoutes, endpointsOf } from './manifest.js';
-export { OidcClient } from './oidc.js';
 export { encodeTopUps, ModelRateSchema, type PayAsYouGoOffer, TopUpSchema } from './pay-as-you-go-view.js';
 export { accountPersonalRecords } from './personal-records.js';
 export { readInputDays, requestInputRoutes } from './request-inputs.js';
 export { changeRole, hasOperator, keepOperator, lockOperators } from './roles.js';
+export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, SupportSchema, setupClients } from './setup.js';
+export { type DeviceGrant, DeviceGrants, deviceApiRoutes, showUserCode } from './sign-in/device.js';
+export { Identity, type PasskeyStatus, type SignInApp, type SignInStatus } from './sign-in/identity.js';
+export { OidcClient } from './sign-in/oidc.js';
 export {
   type AccountServices,
   bearerOf,
@@ -53,9 +54,8 @@ export {
   SessionService,
   Sessions,
   type SignedIn,
-} from './sessions.js';
-export { asItStands, KEY_VARIABLE, modelsForSetup, type SetupClient, SupportSchema, setupClients } from './setup.js';
-export { SignIns, signInRoutes, signOutRoutes } from './sign-in.js';
+} from './sign-in/sessions.js';
+export { SignIns, signInRoutes, signOutRoutes } from './sign-in/sign-in.js';
 export { accountMigrations, type UserRecord, type UserRole } from './tables.js';
 export { userRoutes } from './user.js';
 export { createUser, lockUser, newUserId, Users } from './users.js';

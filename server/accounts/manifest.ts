@@ -30,9 +30,7 @@ import { API_VERSION } from '../version.js';
 import type { AccountRecord } from './account-plans.js';
 import { type AccountAnswer, type AccountView, countValidKeys, encodeAccountPlan, encodeUser } from './account-view.js';
 import { agentClients } from './agent-clients.js';
-import { describeSignIn, type Identity, type OpenidAddresses, SIGN_IN_FIELDS, type SignInStatus } from './identity.js';
 import { encodePayAsYouGo, type PayAsYouGoOffer, PayAsYouGoSchema } from './pay-as-you-go-view.js';
-import type { AccountServices, SignedIn } from './sessions.js';
 import {
   asItStands,
   encodeSetup,
@@ -49,6 +47,14 @@ import {
   SupportSchema,
   setupClients,
 } from './setup.js';
+import {
+  describeSignIn,
+  type Identity,
+  type OpenidAddresses,
+  SIGN_IN_FIELDS,
+  type SignInStatus,
+} from './sign-in/identity.js';
+import type { AccountServices, SignedIn } from './sign-in/sessions.js';
 import type { UserRecord } from './tables.js';
 
 /** The service's description of itself. */

@@ -14,8 +14,8 @@ import {
   sendJson,
 } from '../http/index.js';
 import { MAX_INPUT_DAYS, type RequestLog } from '../usage/index.js';
-import type { AccountServices } from './sessions.js';
 import { asItStands } from './setup.js';
+import type { AccountServices } from './sign-in/sessions.js';
 
 const MAX_BODY_BYTES = 1_024;
 const Days = Nullable(Type.Integer({ minimum: 1, maximum: MAX_INPUT_DAYS }));

@@ -48,8 +48,8 @@ import {
   RevocationBodySchema,
   RotationBodySchema,
 } from './key-bodies.js';
-import { type AccountServices, tokenOf } from './sessions.js';
 import { AccountPlanSchema, asItStands, KeySchema, UserSchema } from './setup.js';
+import { type AccountServices, tokenOf } from './sign-in/sessions.js';
 
 /** Limit per user: each new key, including rotated ones, starts with a fresh rate limit. */
 const KEYS_PER_MINUTE = 20;

@@ -1,7 +1,7 @@
 /** Sessions, sign-in attempts and device codes in the database. */
 
 import { expect } from 'chai';
-import type { NewSession } from '../../../server/accounts/sessions.js';
+import type { NewSession } from '../../../server/accounts/sign-in/sessions.js';
 import type { State } from '../../../server/state.js';
 import { DAY_MS, HOUR_MS, signUp } from '../../support/accounts/people.js';
 import { codeOf } from '../../support/code-of.js';

@@ -5,8 +5,8 @@
  */
 
 import { type CustomFetch } from 'openid-client';
-import { type Clock } from '../../core/runtime/index.js';
-import { FixedWindow } from '../http/index.js';
+import { type Clock } from '../../../core/runtime/index.js';
+import { FixedWindow } from '../../http/index.js';
 
 /** How long fetched keys are used for tokens that name them. */
 const FRESH_MS = 300_000;

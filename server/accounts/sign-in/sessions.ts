@@ -13,9 +13,9 @@ import {
   type Selectable,
   type Tables,
   type Transaction,
-} from '../../core/database/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
-import { writeAudit } from '../audit/index.js';
+} from '../../../core/database/index.js';
+import { GatewayError } from '../../../core/runtime/index.js';
+import { writeAudit } from '../../audit/index.js';
 import {
   type BodyBudget,
   type Middleware,
@@ -27,7 +27,7 @@ import {
   type ServerContext,
   type SiteAddress,
   setCookie,
-} from '../http/index.js';
+} from '../../http/index.js';
 import {
   type ApiKeys,
   hashToken,
@@ -37,13 +37,13 @@ import {
   type KeyTable,
   newDeviceToken,
   newToken,
-} from '../keys/index.js';
-import { freeTierTerms, type PlanTerms, type PlanTermsOptions } from '../plans/index.js';
-import { lockAccount, lockAccountOf, refuseSuspended } from './account-plans.js';
-import type { SessionKind, SessionsTable, UserRecord } from './tables.js';
-import { selectUsers, type UserChange } from './users.js';
+} from '../../keys/index.js';
+import { freeTierTerms, type PlanTerms, type PlanTermsOptions } from '../../plans/index.js';
+import { lockAccount, lockAccountOf, refuseSuspended } from '../account-plans.js';
+import type { SessionKind, SessionsTable, UserRecord } from '../tables.js';
+import { selectUsers, type UserChange } from '../users.js';
 
-declare module '../http/koa-app.js' {
+declare module '../../http/koa-app.js' {
   interface RequestState {
     /** The signed-in user, once resolved. */
     signedIn?: Promise<SignedIn | undefined>;

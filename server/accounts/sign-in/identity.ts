@@ -7,9 +7,9 @@
 
 import { isIP } from 'node:net';
 import type { Gateway } from 'mediagate';
-import { field, type OpenIdentityProvider, Type } from '../../core/contracts/index.js';
-import { isLoopbackHost } from '../../core/net/index.js';
-import { Nullable, type SiteAddress, Text } from '../http/index.js';
+import { field, type OpenIdentityProvider, Type } from '../../../core/contracts/index.js';
+import { isLoopbackHost } from '../../../core/net/index.js';
+import { Nullable, type SiteAddress, Text } from '../../http/index.js';
 
 /** Status of the sign-in, for `/health`, `doctor` and the banner. */
 export interface SignInStatus {

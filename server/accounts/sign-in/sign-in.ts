@@ -6,16 +6,16 @@
  * Signing out without a session is no error.
  */
 
-import { Type } from '../../core/contracts/index.js';
+import { Type } from '../../../core/contracts/index.js';
 import {
   type Database,
   type DatabaseClock,
   deleteBeyond,
   deleteExpired,
   type ExpiringTable,
-} from '../../core/database/index.js';
-import { isLoopbackHost } from '../../core/net/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+} from '../../../core/database/index.js';
+import { isLoopbackHost } from '../../../core/net/index.js';
+import { GatewayError } from '../../../core/runtime/index.js';
 import {
   AddressLimit,
   defineRoute,
@@ -29,13 +29,13 @@ import {
   type SiteAddress,
   seeOther,
   setCookie,
-} from '../http/index.js';
-import { hashToken, isBrowserToken, newToken } from '../keys/index.js';
+} from '../../http/index.js';
+import { hashToken, isBrowserToken, newToken } from '../../keys/index.js';
+import { asItStands, SessionSchema } from '../setup.js';
+import type { Users } from '../users.js';
 import type { Identity } from './identity.js';
 import { OidcClient } from './oidc.js';
 import type { AccountServices } from './sessions.js';
-import { asItStands, SessionSchema } from './setup.js';
-import type { Users } from './users.js';
 
 /** Seconds that an attempt is kept. */
 const ATTEMPT_SECONDS = 600;

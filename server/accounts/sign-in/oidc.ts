@@ -6,12 +6,12 @@
 
 import type { Gateway } from 'mediagate';
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client';
-import type { HttpClient } from '../../core/contracts/index.js';
-import { isLoopbackHost } from '../../core/net/index.js';
-import { type Clock, GatewayError, isGatewayError } from '../../core/runtime/index.js';
+import type { HttpClient } from '../../../core/contracts/index.js';
+import { isLoopbackHost } from '../../../core/net/index.js';
+import { type Clock, GatewayError, isGatewayError } from '../../../core/runtime/index.js';
+import type { Identity as Person } from '../users.js';
 import type { Identity, Issuer } from './identity.js';
 import { IssuerKeys } from './oidc-keys.js';
-import type { Identity as Person } from './users.js';
 
 /** Tolerated clock difference. */
 const TOLERANCE_SECONDS = 30;

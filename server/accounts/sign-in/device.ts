@@ -7,7 +7,7 @@
 
 import { randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { field, optional, Type } from '../../core/contracts/index.js';
+import { field, optional, Type } from '../../../core/contracts/index.js';
 import {
   type Database,
   type DatabaseClock,
@@ -16,8 +16,8 @@ import {
   type ExpiringTable,
   type Selectable,
   storable,
-} from '../../core/database/index.js';
-import { GatewayError } from '../../core/runtime/index.js';
+} from '../../../core/database/index.js';
+import { GatewayError } from '../../../core/runtime/index.js';
 import {
   AddressLimit,
   type BodyBudget,
@@ -30,12 +30,12 @@ import {
   readForm,
   readJsonBody,
   Text,
-} from '../http/index.js';
-import { hashToken, newToken } from '../keys/index.js';
-import { locked } from './account-plans.js';
+} from '../../http/index.js';
+import { hashToken, newToken } from '../../keys/index.js';
+import { locked } from '../account-plans.js';
+import { asItStands } from '../setup.js';
+import type { DeviceGrantsTable } from '../tables.js';
 import type { AccountServices } from './sessions.js';
-import { asItStands } from './setup.js';
-import type { DeviceGrantsTable } from './tables.js';
 
 /** Grant type of RFC 8628. */
 const DEVICE_GRANT_TYPE = 'urn:ietf:params:oauth:grant-type:device_code';
