@@ -180,11 +180,12 @@ const LAYERS: readonly Layer[] = [
       /^(node:|mediagate\/(plugin|testing)$|chai$|fast-check$)/.test(target) || isWithin(pluginOf(file), target),
   },
   {
-    name: 'scripts of pages import each other, the type of their texts, the writer of examples, colours of code, and a parser',
+    name: 'scripts of pages import each other, the type of their texts, the writer of examples, colours of code, days as text, and a parser',
     holds: /^server\/site\/browser\//,
     allows: (target) =>
-      /^server\/site\/(browser\/|language\/script-texts\.ts$|docs\/examples\.ts$|highlight\.ts$)/.test(target) ||
-      target === 'marked',
+      /^server\/site\/(browser\/|language\/(script-texts|typed-day)\.ts$|docs\/examples\.ts$|highlight\.ts$)/.test(
+        target,
+      ) || target === 'marked',
   },
   {
     name: 'the server imports node:, mediagate, folders of core, its own packages and itself, never a plugin',

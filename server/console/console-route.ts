@@ -28,6 +28,7 @@ import {
   PAGE_ROUTE,
   type Page,
   pager,
+  readTypedDay,
   sendTo,
   type Visit,
 } from '../site/index.js';
@@ -40,6 +41,8 @@ export interface ConsoleServices extends AdminServices, Pick<AccountServices, 's
 
 const MAX_FORM_BYTES = 16_384;
 const MAX_FIELD = 200;
+/** Fields of a query that are days. */
+const DAYS: ReadonlySet<string> = new Set(['from', 'to']);
 const MAX_NOTE = 500;
 /** Rows of a list: a page stays below 80 kB, and a phone page within reach. */
 const ROWS = 20;
@@ -230,7 +233,8 @@ function callOf(context: ParamsContext, visit: Visit, form: Readonly<Record<stri
     query(name) {
       const value = context.query[name];
       const text = typeof value === 'string' ? value.trim() : '';
-      return text === '' || text.length > MAX_FIELD ? undefined : text;
+      if (text === '' || text.length > MAX_FIELD) return undefined;
+      return DAYS.has(name) ? (readTypedDay(text) ?? text) : text;
     },
     param: (name) => context.params[name] ?? '',
     field,
@@ -264,7 +268,8 @@ ${content}
     current: '/admin',
     content: framed,
     styles: ['tables.css', 'activity.css', 'console.css', 'console-forms.css'],
-    ...(scripts && { scripts }),
+    // Text of a user cannot look like the button of a calendar: it is escaped.
+    scripts: [...(scripts ?? []), ...(framed.markup.includes('class="day-open') ? ['calendar.js'] : [])],
   } satisfies Omit<Page, 'viewer'>);
 }
 

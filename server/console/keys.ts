@@ -35,6 +35,7 @@ import {
   lastDay,
   linkTo,
   planName,
+  readTypedDay,
   spentOf,
 } from '../site/index.js';
 import {
@@ -181,7 +182,7 @@ function limitsOf({ field }: ConsoleCall) {
     grants: OPERATOR_KEY_GRANTS.filter((grant) => field(`grant_${grant}`) !== '') as KeyGrant[],
     rpm: /^\d{1,7}$/.test(rpm) ? Number(rpm) : null,
     // The day itself is part of it.
-    expires_at: expires === '' ? null : `${expires}T23:59:59Z`,
+    expires_at: expires === '' ? null : `${readTypedDay(expires) ?? expires}T23:59:59Z`,
     budgets: readBudgets(field),
     group: group === '' ? null : group,
   };

@@ -38,6 +38,7 @@ import {
   type UsageLog,
   type UsageTotal,
 } from '../usage/index.js';
+import { withTypedDays } from './components/day-input.js';
 import { loadKeys } from './keys-view.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { keysPage } from './pages/keys.js';
@@ -204,7 +205,7 @@ class AccountPages {
 
   async #readUsage({ query }: RequestContext, { user: { accountId } }: SignedIn) {
     const { clock, usageLog, accountKeys, gateway } = this.#services;
-    const { range, filter } = readUsageQuery(query, clock.now());
+    const { range, filter } = readUsageQuery(withTypedDays(query), clock.now());
     const by = readDimension(query, 'key');
     const [totals, keys] = await Promise.all([
       usageLog.totals({ accountId, ...range }),
@@ -267,7 +268,7 @@ class AccountPages {
 
   async #readRequests({ query }: RequestContext, { user: { accountId } }: SignedIn) {
     const { clock, accountKeys } = this.#services;
-    const filter = readRequestFilter(query, clock.now());
+    const filter = readRequestFilter(withTypedDays(query), clock.now());
     const keys = await accountKeys.listOf(accountId, true);
     const keyIds = keys.map(({ id }) => id).filter((id) => filter.key === undefined || id === filter.key);
     const { range, key, ...rest } = filter;

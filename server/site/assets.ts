@@ -85,6 +85,7 @@ const PAGE_STYLES = [
 /** One sheet of several sources, as each file that a page names costs another request. */
 const JOINED: Readonly<Record<string, readonly string[]>> = {
   playground: ['examples', 'documents', 'playground', 'chat'],
+  tables: ['tables', 'filters'],
 };
 
 /** Loaded with this module, so that the links of pages are known. */

@@ -12,7 +12,7 @@ export { outcomeTabs, requestDetails, requestTable } from './components/request-
 export { type Column, dataTable, pager } from './components/table.js';
 export { documentationRoutes } from './docs/routes.js';
 export { renderFailure } from './failure.js';
-export { type Locale, localeOf } from './language/index.js';
+export { type Locale, localeOf, readTypedDay } from './language/index.js';
 export { loadModels, type PriceLine } from './model-views.js';
 export {
   badge,

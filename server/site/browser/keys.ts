@@ -5,6 +5,7 @@
  * none, and fill in a common budget. A sentence beside the button says what the key may use then.
  */
 
+import { readTypedDay } from '../language/typed-day.js';
 import { startApiForm } from './api-forms.js';
 import { FieldProblem } from './elements.js';
 import { fill, textsOf } from './texts.js';
@@ -18,7 +19,7 @@ function bodyOf(form: HTMLFormElement): Record<string, unknown> {
     ...ticked(form, 'grants', t.chooseGrant),
     ...ticked(form, 'models', t.chooseModel),
     ...changed(inputOf(form, 'rpm'), Number),
-    ...changed(inputOf(form, 'expiresAt'), (day) => `${day}T23:59:59.999Z`),
+    ...changed(inputOf(form, 'expiresAt'), (day) => `${readTypedDay(day) ?? day}T23:59:59.999Z`),
     ...budgetsIn(form),
   };
 }

@@ -1,8 +1,8 @@
 /*
  * Filters of a page: a form that works without scripts, since it sends its fields as the query of the same page. Fields
  * that are empty do not limit. On a phone the form is folded, as it would fill the screen, and its line names the values
- * that limit. Links with other fields keep the rest. Days are chosen by links for the usual spans; others are written as
- * text in one form for all languages, since a browser writes its own date fields in its language, not in that of the page.
+ * that limit. Links with other fields keep the rest. Days are chosen by links for the usual spans; others in two fields, which
+ * need the script of their calendar, and work without it.
  */
 
 import type { DayRange } from '../../usage/index.js';
@@ -40,7 +40,7 @@ export interface DaysView {
   range: DayRange;
   /** By UTC. */
   today: string;
-  /** Spans besides today, 7 and 30 days, and this month. Default: none. */
+  /** Spans besides today, yesterday, 7 and 30 days, and this month. Default: none. */
   longer?: readonly number[];
   /** Whether no days mean all of them, which an empty range says. Default false. */
   isOptional?: boolean;
@@ -54,36 +54,39 @@ const YEAR = 365;
 function spanLinks({ path, days, fields, hidden = {} }: FilterView & { days: DaysView }, { texts }: Locale): Html {
   const { range, today, longer = [], isOptional = false } = days;
   const t = texts.words.spans;
+  const before = (count: number) => new Date(Date.parse(today) - count * DAY_MS).toISOString().slice(0, 10);
   const lastDays = (count: number) => ({
     label: count === YEAR ? t.year : texts.words.days(count),
-    from: new Date(Date.parse(today) - (count - 1) * DAY_MS).toISOString().slice(0, 10),
+    from: before(count - 1),
+    to: today,
   });
   const spans = [
-    { label: t.today, from: today },
+    { label: t.today, from: today, to: today },
+    { label: t.yesterday, from: before(1), to: before(1) },
     ...SPANS.map(lastDays),
-    { label: t.month, from: `${today.slice(0, 7)}-01` },
+    { label: t.month, from: `${today.slice(0, 7)}-01`, to: today },
     ...longer.map(lastDays),
   ];
   const query = { ...hidden, ...Object.fromEntries(fields.map(({ name, value }) => [name, value])) };
-  const current = range.to === today ? spans.findIndex(({ from }) => from === range.from) : -1;
+  const current = spans.findIndex(({ from, to }) => from === range.from && to === range.to);
   const all = {
     label: texts.usage.all,
     href: linkTo(path, query),
     isCurrent: range.from === '' && range.to === '',
   };
-  return linkRow(t.days, [
-    ...(isOptional ? [all] : []),
-    ...spans.map(({ label, from }, index) => ({
-      label,
-      href: linkTo(path, { from, to: today, ...query }),
-      isCurrent: index === current,
-    })),
-  ]);
+  const links = spans.map(({ label, from, to }, index) => ({
+    label,
+    href: linkTo(path, { from, to, ...query }),
+    isCurrent: index === current,
+  }));
+  return linkRow(t.days, isOptional ? [all, ...links] : links, 'spans');
 }
 
-function renderDay(name: keyof DayRange, { range, today }: DaysView, locale: Locale): Html {
-  const input = { id: `filter-${name}`, name, value: range[name], example: today };
-  return dayField(locale.texts.words.spans[name], input, locale);
+function renderDays({ range, today }: DaysView, locale: Locale): Html {
+  const { spans: t } = locale.texts.words;
+  const day = (name: keyof DayRange) =>
+    dayField(t[name], { id: `filter-${name}`, name, value: range[name], example: today, max: today }, locale);
+  return html`<div class="day-range" role="group" aria-label="${t.days}">${day('from')}${day('to')}</div>`;
 }
 
 export function filterForm(view: FilterView, locale: Locale): Html {
@@ -92,7 +95,7 @@ export function filterForm(view: FilterView, locale: Locale): Html {
   const chosen = fields.flatMap(chosenLabel);
   return html`${days && spanLinks({ ...view, days }, locale)}<details class="${isFolded ? 'filters-fold filters-folded' : 'fold filters-fold'}"${isFolded && chosen.length > 0 && html` open`}><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
-${days && html`${renderDay('from', days, locale)}${renderDay('to', days, locale)}`}${fields.map(renderField)}
+${days && renderDays(days, locale)}${fields.map(renderField)}
 <div class="filters-end"><button class="button button-quiet">${t.show}</button>
 ${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t.reset}</a>`}</div>
 </form></details>`;
@@ -156,9 +159,9 @@ export interface LinkRow {
   isCurrent: boolean;
 }
 
-/** Links of which one is where the page is: parts of the account, days, or dimensions. */
-export function linkRow(label: string, links: readonly LinkRow[]): Html {
-  return html`<nav class="link-row" aria-label="${label}"><ul>${links.map(
+/** Links of which one is where the page is: parts of the account, days, or dimensions. `spans` stand within a page. */
+export function linkRow(label: string, links: readonly LinkRow[], kind: 'tabs' | 'spans' = 'tabs'): Html {
+  return html`<nav class="${kind === 'spans' ? 'span-row' : 'link-row'}" aria-label="${label}"><ul>${links.map(
     (link) =>
       html`<li><a href="${link.href}"${link.isCurrent && html` aria-current="true"`}>${link.label}${link.count !== undefined && html` <span class="count">${link.count}</span>`}</a></li>`,
   )}</ul></nav>`;

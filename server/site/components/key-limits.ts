@@ -50,7 +50,15 @@ ${hasModels && checks({ name: 'models', legend: t.models, choices: models.map((m
 <span class="hint" id="rpm-hint-${id}">${rpm === null ? t.rpmUnlimited : t.rpmHint(count(rpm))}</span></div>
 ${dayField(
   t.expires,
-  { id: `expires-${id}`, name: 'expiresAt', value: ends, example: lastDay ?? today, describedBy: `expires-hint-${id}` },
+  {
+    id: `expires-${id}`,
+    name: 'expiresAt',
+    value: ends,
+    example: lastDay ?? today,
+    min: today,
+    max: lastDay,
+    describedBy: `expires-hint-${id}`,
+  },
   locale,
   html`<span class="hint" id="expires-hint-${id}">${t.expiresHint}${planEnd !== null && html` ${t.expiresBy(day(planEnd))}`}</span>`,
 )}

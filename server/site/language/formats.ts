@@ -58,6 +58,8 @@ export interface Formats {
   smallMoney(amount: number, currency: string, digits?: number): string;
   /** `21 Nov 2026`; in Vietnamese `21/11/2026`. @param at Milliseconds since 1970. */
   day(at: number): Html;
+  /** As {@link day}, as text. @param at Milliseconds since 1970. */
+  dayText(at: number): string;
   /** `21 Nov`; in Vietnamese `21/11`. @param at Milliseconds since 1970. */
   shortDay(at: number): string;
   /** `21 Nov, 20:26 UTC`. @param at Milliseconds since 1970. */
@@ -100,6 +102,7 @@ function createFormats(code: LanguageCode): Formats {
         amount / 1_000_000,
       ),
     day: (at) => time(at, intl().date.format(at)),
+    dayText: (at) => intl().date.format(at),
     shortDay: (at) => intl().shortDate.format(at),
     minute: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().minute.format(at)} UTC`, 'minute'),
     second: (at) => time(at, `${intl().shortDate.format(at)}, ${intl().second.format(at)}`, 'second'),

@@ -9,3 +9,4 @@ export { type ScriptTexts, scriptTextFiles, scriptTexts } from './script-texts.j
 export { VIETNAMESE_SENTENCES } from './sentences.js';
 export { languageRoutes } from './switch.js';
 export { TEXTS, type Texts } from './texts.js';
+export { readTypedDay } from './typed-day.js';

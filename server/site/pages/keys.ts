@@ -61,7 +61,7 @@ export function keysPage(view: KeysView, locale: Locale): Omit<Page, 'viewer'> {
   return {
     title: t.title,
     current: '/dashboard',
-    scripts: ['api-forms.js', 'keys.js'],
+    scripts: ['api-forms.js', 'keys.js', 'calendar.js'],
     styles: ['tables.css', 'keys.css'],
     content: html`<div class="frame key-page">
 <div class="page-head"><h1>${t.title}</h1><p>${t.words(html`<strong>${view.planName}</strong>`)}</p>${accountPages(PATH, locale)}</div>

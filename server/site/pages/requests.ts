@@ -52,6 +52,7 @@ export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'vi
   return {
     title: isOne(view) ? t.one : t.title,
     current: '/dashboard',
+    scripts: ['calendar.js'],
     styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${isOne(view) ? t.one : t.title}</h1>${!isOne(view) && html`<p>${lead}</p>`}${accountPages(PATH, locale)}</div>

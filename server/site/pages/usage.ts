@@ -51,7 +51,7 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
   return {
     title: t.title,
     current: '/dashboard',
-    scripts: ['chart.js'],
+    scripts: ['chart.js', 'calendar.js'],
     styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1>${accountPages(PATH, locale)}</div>

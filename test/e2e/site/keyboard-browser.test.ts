@@ -117,6 +117,29 @@ describe('pages of the site by keyboard alone', () => {
     expect(sent).to.deep.equal([]);
   });
 
+  it('choose a day in a calendar, or leave the field as it is', async () => {
+    await open('/usage?from=2026-06-15&to=2026-06-16');
+    const field = page.getByLabel('From', { exact: true });
+    const dialog = page.getByRole('dialog');
+    await tabTo('Choose a day: From');
+    await press('Enter');
+    await dialog.waitFor();
+    expect((await focused()).name).to.contain('15 June 2026');
+    await press('PageUp', 'Home');
+    expect((await focused()).name).to.match(/Monday,? 11 May 2026/);
+    await press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await field.inputValue()).to.equal('15 Jun 2026');
+    expect((await focused()).name).to.equal('Choose a day: From');
+    await press('Enter', 'ArrowUp', 'ArrowLeft', 'Enter');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await field.inputValue()).to.equal('7 Jun 2026');
+    await tabTo('Show');
+    await press('Enter');
+    await page.waitForURL(/from=7\+Jun\+2026/);
+    expect(await field.inputValue()).to.equal('7 Jun 2026');
+  });
+
   it('order a plan, cancel it, and authorize a program or report a wrong code', async () => {
     await open('/plans');
     await tabTo('Buy more 30M tokens');

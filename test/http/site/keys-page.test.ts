@@ -77,7 +77,8 @@ describe('the page of keys', () => {
     const checked = [...card.matchAll(/value="([^"]*)" checked/g)].map(([, value]) => value);
     expect(checked).to.deep.equal(['images', 'm-5.4']);
     expect(card).to.match(/name="rpm"[^>]* max="30"[^>]* value="7"/);
-    expect(card).to.contain(`value="${new Date(expiresAt).toISOString().slice(0, 10)}"`);
+    const lastDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' }).format(expiresAt);
+    expect(card).to.contain(`name="expiresAt" value="${lastDay}"`).and.to.contain('data-day data-min="20');
     expect(card).to.match(/data-part="amount"[^>]* value="1000"/);
     expect(card).to.match(/<option value="day" selected>/);
   });

@@ -3,6 +3,7 @@
 import { expect } from 'chai';
 import { createPepper } from '../../../server/keys/index.js';
 import { createPrices } from '../../../server/prices/index.js';
+import { readTypedDay } from '../../../server/site/index.js';
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
 import { PRICED_PLANS } from '../../support/accounts/priced-plans.js';
 import { useAccount } from '../../support/accounts/used-account.js';
@@ -98,6 +99,23 @@ describe('pages of usage', () => {
     for (const wrong of ['by=hour', 'from=2026-02-30', 'from=2026-06-02&to=2026-06-01']) {
       expect((await ann.send(`${app.url}/usage?${wrong}`)).status, wrong).to.equal(400);
     }
+  });
+
+  it('take days as people write them in either language, and show them in that of the page', async () => {
+    const path = `/usage?from=${encodeURIComponent('1 Nov 2026')}&to=30/11/2026`;
+    const text = await read(ann, path);
+    expect(text).to.contain('name="from" value="1 Nov 2026"').and.contain('name="to" value="30 Nov 2026"');
+    expect(text).to.contain('href="/usage.csv?from=2026-11-01&amp;to=2026-11-30');
+    const vietnamese = await ann.send(app.url + path, { headers: { 'accept-language': 'vi' } });
+    expect(vietnamese.text).to.contain('name="from" value="01/11/2026"');
+    for (const right of ['2026-6-5', '5/6/2026', '05.06.2026', ' 5 june 2026', '5 Jun 2026']) {
+      expect(readTypedDay(right), right).to.equal('2026-06-05');
+    }
+    for (const wrong of ['', '31/02/2026', '5 Foo 2026', '2026-13-01', '6/2026', '<b>']) {
+      expect(readTypedDay(wrong), wrong).to.equal(undefined);
+    }
+    const yesterday = dayOf(Date.now() - DAY_MS);
+    expect(text).to.contain(`href="/usage?from=${yesterday}&amp;to=${yesterday}`);
   });
 
   it('list requests in pages that miss none, with failures in words', async () => {

@@ -27,6 +27,8 @@ const en = {
   removeFile: 'Remove {name}',
   leftOut: '{count} left out: at most {most}. The last ones stay.',
   unreadable: '{name} cannot be read.',
+  previousMonth: 'Previous month',
+  nextMonth: 'Next month',
 };
 
 const vi: typeof en = {
@@ -54,6 +56,8 @@ const vi: typeof en = {
   removeFile: 'Bỏ {name}',
   leftOut: 'Đã bỏ {count} tệp: tối đa {most}, giữ các tệp sau cùng.',
   unreadable: 'Không đọc được {name}.',
+  previousMonth: 'Tháng trước',
+  nextMonth: 'Tháng sau',
 };
 
 export const pageScript = { en, vi };

@@ -8,10 +8,8 @@ import { counted, FORMATS } from '../formats.js';
 
 const { count } = FORMATS.vi;
 
-/** `Last day (UTC)` becomes `Last day (UTC, year-month-day)`. */
-function inBrackets(name: string, words: string): string {
-  return name.endsWith(')') ? `${name.slice(0, -1)}, ${words})` : `${name} (${words})`;
-}
+/** Of a field of a day, as ISO 8601 writes it. */
+const ISO_DAY = '\\d{4}-\\d{1,2}-\\d{1,2}';
 
 const en = {
   days: (value: number) => counted(value, 'day'),
@@ -66,12 +64,14 @@ const en = {
   spans: {
     days: 'Days',
     today: 'Today',
+    yesterday: 'Yesterday',
     month: 'This month',
     year: '1 year',
     from: 'From',
     to: 'To',
-    /** The name of a field may end in brackets. */
-    inForm: (day: string) => inBrackets(day, 'year-month-day'),
+    choose: (day: string) => `Choose a day: ${day}`,
+    /** Regular expression of a day as the page writes it. */
+    pattern: `\\d{1,2} [A-Za-z]{3,9} \\d{4}|${ISO_DAY}`,
     format: (day: string) => `A day by UTC, such as ${day}`,
   },
 };
@@ -126,11 +126,13 @@ const vi: typeof en = {
   spans: {
     days: 'Ngày',
     today: 'Hôm nay',
+    yesterday: 'Hôm qua',
     month: 'Tháng này',
     year: '1 năm',
     from: 'Từ',
     to: 'Đến',
-    inForm: (day) => inBrackets(day, 'năm-tháng-ngày'),
+    choose: (day) => `Chọn ngày: ${day}`,
+    pattern: `\\d{1,2}\\D\\d{1,2}\\D\\d{4}|${ISO_DAY}`,
     format: (day) => `Một ngày theo UTC, ví dụ ${day}`,
   },
   imagesPage: 'Ảnh',
