@@ -2,7 +2,7 @@
  * The catalogues of texts that scripts of pages show, each for the scripts of its name, such as `payment` for
  * `payment.js`; `page` is for every script. They are plain strings, with `{name}` for values, since they are sent to the
  * browser: the catalogues of a language together are one file, which is compressed, and cached for every page. The page
- * of the playground, whose texts are most of them, has all in its file, and the other pages have the others in theirs.
+ * of the playground, whose texts are most of them, has its own file, and the other pages have the others in theirs.
  */
 
 import type { LanguageCode } from './formats.js';
@@ -41,9 +41,14 @@ export function scriptTexts(language: LanguageCode): ScriptTexts {
 /** The files of a language with the script of each, which names the texts to those after it. */
 export function scriptTextFiles(language: LanguageCode): readonly (readonly [name: string, script: string])[] {
   const all = scriptTexts(language);
-  const others = Object.fromEntries(Object.entries(all).filter(([name]) => !name.startsWith('playground-')));
+  const isPlayground = (name: string) => name.startsWith('playground-');
+  const select = (isIn: (name: string) => boolean) =>
+    JSON.stringify(Object.fromEntries(Object.entries(all).filter(([name]) => isIn(name))));
   return [
-    [`texts-${language}.js`, `globalThis.siteTexts=${JSON.stringify(others)};`],
-    [`texts-playground-${language}.js`, `globalThis.siteTexts=${JSON.stringify(all)};`],
+    [`texts-${language}.js`, `globalThis.siteTexts=${select((name) => !isPlayground(name))};`],
+    [
+      `texts-playground-${language}.js`,
+      `globalThis.siteTexts=${select((name) => isPlayground(name) || name === 'page')};`,
+    ],
   ];
 }
