@@ -97,6 +97,7 @@ function showWhetherEmpty(): void {
 /** Follows a job that has not ended; does nothing for others. */
 function follow(card: HTMLElement): void {
   if (card.dataset.open === undefined) return;
+  showSeconds(card);
   const timer = setInterval(() => showSeconds(card), 1_000);
   const stop = showPartials(card);
   void poll(card).finally(() => {

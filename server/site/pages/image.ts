@@ -8,7 +8,7 @@ import { linkTo } from '../components/filters.js';
 import type { Locale } from '../language/index.js';
 import { type Html, type HtmlValue, html, type Page, scriptedButton } from '../page.js';
 import type { ModelChoice } from '../playground-view.js';
-import { deleteForm, type ImageView, imageCard, type PictureView } from './images.js';
+import { behind, deleteForm, type ImageView, imageCard, type PictureView, thumbnailOf } from './images.js';
 import { modelSelect } from './playground-forms.js';
 
 export interface OneImageView {
@@ -18,6 +18,7 @@ export interface OneImageView {
 }
 
 const PATH = '/images';
+const MAX_TITLE = 90;
 
 export function imagePage({ image, editModels }: OneImageView, locale: Locale): Omit<Page, 'viewer'> {
   const { picture } = image;
@@ -41,12 +42,12 @@ function imageDetail(image: ImageView, isEditable: boolean, locale: Locale): Htm
   const { id, picture, request, isMock, state, error } = image;
   const t = locale.texts.images;
   const shown = picture
-    ? html`<a class="image-whole" href="${picture.src}"><img src="${picture.src}" alt="${request?.prompt ?? t.anImage}" width="${picture.width}" height="${picture.height}"></a>`
+    ? html`<a class="image-whole" href="${picture.src}"><img src="${picture.src}" alt="${request?.prompt ?? t.anImage}" width="${picture.width}" height="${picture.height}">${behind(thumbnailOf(picture))}</a>`
     : html`<div class="image-whole image-frame"><p>${t.states[state]}</p>${error && html`<p class="small">${locale.texts.errors.meaningOf(error.code)}</p><p class="small muted" lang="en" dir="auto">${error.message}</p>`}</div>`;
   return html`<article class="image-detail" id="image-detail">
 ${shown}
 <div class="stack">
-${request ? html`<p class="image-words" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${request.prompt}</p>` : html`<p class="muted">${t.noPrompt}</p>`}
+${request ? titleOf(request.prompt, locale) : html`<div><h2 class="image-title">${t.untitled}</h2><p class="small muted">${t.noPrompt}</p></div>`}
 <div class="image-actions">
 ${picture && html`<a class="button" href="${picture.src}" download="${picture.fileName}">${t.download}</a>`}
 ${request && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { again: id })}">${t.again}</a>`}
@@ -57,6 +58,12 @@ ${isEditable && html`<a class="button button-quiet needs-script" href="${PATH}/$
 ${isMock && html`<p class="small muted">${t.mockWords}</p>`}
 ${state !== 'queued' && state !== 'running' && deleteForm(id, false, locale)}
 </div></article>`;
+}
+
+/** A short prompt is the title; a longer one is text, which scrolls. */
+function titleOf(prompt: string, { texts: { images: t } }: Locale): Html {
+  if (prompt.length <= MAX_TITLE) return html`<h2 class="image-title image-words" dir="auto">${prompt}</h2>`;
+  return html`<h2 class="image-title">${t.untitled}</h2><p class="image-words" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${prompt}</p>`;
 }
 
 function factsOf(image: ImageView, locale: Locale): [string, HtmlValue][] {
@@ -85,20 +92,17 @@ const RECTANGLE = [
   ['height', '50'],
 ] as const;
 
-function editor(
-  { id, model }: ImageView,
-  { src, width, height }: PictureView,
-  models: readonly ModelChoice[],
-  locale: Locale,
-): Html {
+function editor({ id, model }: ImageView, picture: PictureView, models: readonly ModelChoice[], locale: Locale): Html {
   const t = locale.texts.images;
+  const { src, width, height } = picture;
+  const thumbnail = thumbnailOf(picture);
   return html`<section class="card stack needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1"><div class="row row-apart"><h2 id="edit-title">${t.editTitle}</h2><a class="small" href="${PATH}/${id}">${t.wholeImage}</a></div>
 <p class="small muted">${t.editWords}</p>
 <div class="image-edit">
 <div class="stack-small">
 <div class="image-tools" role="group" aria-label="${t.tools}"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
 <button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
-<div class="image-stage"><div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div></div>
+<div class="image-stage"><div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div>${behind(thumbnail)}</div>
 <p class="small muted" id="edit-news" role="status"></p>
 </div>
 <div class="stack">

@@ -113,7 +113,7 @@ ${notice}
 <form class="card stack" id="image-form"><fieldset class="form-body stack"${closed}>
 ${inputs > 0 && html`<p class="notice notice-warn">${t.inputsGone(inputs)}</p>`}
 <div class="field"><label for="image-prompt">${t.prompt}</label>
-<textarea class="input" id="image-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.promptSample}"${focus}>${asked?.prompt}</textarea></div>
+<textarea class="input" id="image-prompt" name="prompt" dir="auto" required maxlength="32000" rows="2" placeholder="${t.promptSample}"${focus}>${asked?.prompt}</textarea></div>
 <div class="options">
 ${modelSelect('image-model', offer.models, locale, chosenId)}
 <div class="field"><label for="image-size">${t.size}</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((name) => option(name, name.replace('x', ' × '), size))}${option('auto', t.autoSize, size)}</select></div>
@@ -150,12 +150,17 @@ function cardFrame(image: ImageView, locale: Locale): Html {
   const { width, height } = picture;
   const label = t.openImage(short(request?.prompt ?? t.anImage));
   return html`<a class="image-frame image-open" href="${PATH}/${id}"><span class="visually-hidden">${label}</span>
-<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}${image.isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`}</a>`;
+<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${width !== height && behind(thumbnailOf(picture))}${state === 'completed' ? '' : badge(t.states[state])}${image.isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`}</a>`;
+}
+
+/** A blurred copy of a picture, for the part of its frame that it leaves free. */
+export function behind(src: string): Html {
+  return html`<img class="media-behind" src="${src}" alt="" loading="lazy" decoding="async">`;
 }
 
 export const THUMBNAILS = `${PATH}/thumbnails`;
 
-function thumbnailOf({ fileName }: PictureView): string {
+export function thumbnailOf({ fileName }: PictureView): string {
   return `${THUMBNAILS}/${fileName}`;
 }
 
