@@ -84,7 +84,7 @@ const PAGE_STYLES = [
 
 /** One sheet of several sources, as each file that a page names costs another request. */
 const JOINED: Readonly<Record<string, readonly string[]>> = {
-  playground: ['examples', 'documents', 'playground', 'chat'],
+  playground: ['code', 'examples', 'documents', 'playground', 'batch', 'sound', 'chat'],
   tables: ['tables', 'filters'],
 };
 

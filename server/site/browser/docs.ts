@@ -253,20 +253,7 @@ async function answerParts(response: Response, id: string, elapsed: () => number
   if (type.startsWith('image/')) return [status, element('img', { src: await dataUrlOf(blob), alt: 'The answer' })];
   if (!/json|text|xml|subrip/.test(type))
     return [status, element('p', { class: 'small' }, `${blob.size} bytes of ${type}`)];
-  const figure = codeFigure(`${id}-result`, type, shownText(await blob.text(), type));
-  await addColours(figure, type);
-  return [status, figure];
-}
-
-/** Loads the rules of the languages with the first answer; without them it has no colours. */
-async function addColours(figure: HTMLElement, type: string): Promise<void> {
-  const rules = await import('../highlight.js').catch(() => undefined);
-  const code = figure.querySelector('code');
-  if (!rules || !code) return;
-  const tokens = rules.tokensOfCode(code.textContent, rules.codeLanguageOf(type));
-  code.replaceChildren(
-    ...tokens.map(({ text, kind }) => (kind === undefined ? text : element('span', { class: `code-${kind}` }, text))),
-  );
+  return [status, codeFigure(`${id}-result`, type, shownText(await blob.text(), type), type)];
 }
 
 function shownText(text: string, type: string): string {

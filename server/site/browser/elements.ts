@@ -41,20 +41,41 @@ export function webLink(url: string | undefined, words: string, attributes: Attr
   return element('a', { href: url, target: '_blank', rel: 'noopener noreferrer', ...attributes }, words);
 }
 
-/** Code with a button that copies it. */
-export function codeFigure(id: string, title: string, text: string): HTMLElement {
+/** Code with a button that copies it. @param language As {@link coloured} takes it. Default: it has no colours. */
+export function codeFigure(id: string, title: string, text: string, language?: string): HTMLElement {
   const copy = element(
     'button',
     { type: 'button', class: 'button button-quiet button-small copy', 'data-copy': id },
     element('span', { 'aria-live': 'polite' }, t.copy),
     element('span', { class: 'visually-hidden' }, ` ${title}`),
   );
-  return element(
+  const figure = element(
     'figure',
     { class: 'code code-tall' },
     element('figcaption', { class: 'code-head' }, element('span', {}, title), copy),
     element('pre', { tabindex: '0', role: 'region', 'aria-label': title }, element('code', { id }, text)),
   );
+  return language === undefined ? figure : coloured(figure, language);
+}
+
+/**
+ * Colours each code in it, by the rules of the server, which are loaded with the first one; without them it has none.
+ * @param language A language, a media type or the name of a file.
+ */
+export function coloured<Part extends HTMLElement>(part: Part, language: string): Part {
+  void addColours(part, language);
+  return part;
+}
+
+async function addColours(part: HTMLElement, language: string): Promise<void> {
+  const rules = await import('../highlight.js').catch(() => undefined);
+  if (!rules) return;
+  for (const code of part.querySelectorAll('pre > code')) {
+    const tokens = rules.tokensOfCode(code.textContent, rules.codeLanguageOf(language));
+    code.replaceChildren(
+      ...tokens.map(({ text, kind }) => (kind === undefined ? text : element('span', { class: `code-${kind}` }, text))),
+    );
+  }
 }
 
 /** Displays an error in the gateway's sentence; removes it without one. */

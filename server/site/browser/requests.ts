@@ -178,7 +178,7 @@ export function play(
 }
 
 export async function playJson(path: string, request?: PlayRequest): Promise<unknown> {
-  return arrival((await play(path, request)).json());
+  return arrival((await play(path, request)).json(), request?.signal);
 }
 
 /**

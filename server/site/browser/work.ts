@@ -1,7 +1,8 @@
 /*
  * What forms of the playground share: progress with its duration, one submission at a time with its errors, and files
  * that are dropped or chosen and can be removed again. The progress is announced once; its running seconds are only
- * visible. A request without an answer can be sent again with one press. When work has ended, the focus moves on only if it is still where it was. Of too many files only the last
+ * visible. Work that takes long can be cancelled, which is no error. A request without an answer can be sent again with
+ * one press. When work has ended, the focus moves on only if it is still where it was. Of too many files only the last
  * ones are kept, with a message.
  */
 
@@ -13,21 +14,55 @@ const t = textsOf('page');
 
 const TICK_MS = 1_000;
 
-/** Displays progress with its duration; call the result to end it. */
-export function showWork(target: HTMLElement, words: string): (words?: string) => void {
+/**
+ * Displays progress with its duration; call the result to end it.
+ * @param cancel What a button beside it does. Default: there is none.
+ */
+export function showWork(target: HTMLElement, words: string, cancel?: () => void): (words?: string) => void {
   const startedAt = Date.now();
   // Announced once; the running seconds are only visible.
-  const seconds = element('span', { 'aria-hidden': 'true' });
+  const seconds = element('span', { class: 'figures', 'aria-hidden': 'true' });
   const text = element('span', {}, words);
   const tick = () => {
     seconds.textContent = ` ${Math.round((Date.now() - startedAt) / 1_000)} s`;
   };
+  tick();
   const timer = setInterval(tick, TICK_MS);
-  target.replaceChildren(element('span', {}, text, seconds), element('progress', { 'aria-label': words }));
+  const line = element(
+    'div',
+    { class: 'row row-apart' },
+    element('span', {}, text, seconds),
+    cancel && cancelButton(cancel),
+  );
+  target.replaceChildren(line, element('progress', { 'aria-label': words }));
   return (last) => {
     clearInterval(timer);
     target.replaceChildren(...(last === undefined ? [] : [last]));
   };
+}
+
+/** Not a part of what is announced. */
+function cancelButton(cancel: () => void): HTMLElement {
+  const attributes = { type: 'button', class: 'button button-quiet button-small', 'aria-live': 'off' };
+  const button = element('button', attributes, t.cancel);
+  button.addEventListener('click', cancel);
+  return button;
+}
+
+/** Work that ends at once when it is cancelled, with the error of an abort. */
+export async function cancellable<Result>(
+  run: (signal: AbortSignal, cancel: () => void) => Promise<Result>,
+): Promise<Result> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const cancelled = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });
+  return Promise.race([cancelled, run(signal, () => controller.abort())]);
+}
+
+function isCancelled(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
 }
 
 /**
@@ -52,6 +87,7 @@ export function onSubmit(
     try {
       await run(new FormData(form));
     } catch (error) {
+      if (isCancelled(error)) return;
       showProblem(problem, error);
       if (isUnanswered(error)) problem?.append(' ', retryButton(form));
       markField(form, problem, error);

@@ -43,7 +43,7 @@ export function exampleDocument(
 <${level} lang="en">A morning on the Ostend tugs</${level}>
 <p class="small muted"><span lang="en">Harbour Notes</span> · ${day(PUBLISHED_AT)}</p>
 <dl class="example-numbers">${numbers.map(([name, value]) => html`<div><dt>${name}</dt><dd>${count(value)}</dd></div>`)}</dl>
-<ul class="chips" aria-label="${t.files}"><li class="badge">MP4</li><li class="badge">MP3</li><li class="badge">${t.transcript}</li></ul>
+<p class="small"><span class="muted">${t.files}:</span> MP4, MP3, ${t.transcript}</p>
 <ol class="example-chapters" aria-label="${t.chapters}" lang="en">${CHAPTERS.map(([time, name]) => html`<li><span class="figures muted">${time}</span> ${name}</li>`)}</ol>
 </div></figure>`;
 }

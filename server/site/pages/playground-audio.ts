@@ -1,6 +1,7 @@
 /*
  * The audio part of the playground: speech, transcription, sound effects and the voice changer. Recordings are dropped,
- * chosen, or made with the microphone.
+ * chosen, or made with the microphone. Where a result will be, the page shows what kind of result it is, and offers to
+ * send the sample text.
  */
 
 import type { Locale } from '../language/index.js';
@@ -33,12 +34,29 @@ interface CardView {
   id: string;
   title: string;
   form: Html;
+  /** What stands in place of the first result. */
+  before: Html;
 }
 
 /** The elements for progress and results have the id of the card as a beginning. */
-function card({ id, title, form }: CardView, { texts: { playgroundAudio: t } }: Locale): Html {
+function card({ id, title, form, before }: CardView): Html {
   return html`<section class="card stack" id="${id}" aria-labelledby="${id}-title"><h3 class="visually-hidden" id="${id}-title">${title}</h3>${form}
-<div class="audio-result stack"><p class="work" id="${id}-work" role="status"></p><div id="${id}-result" data-empty="${t.resultHere}"></div></div></section>`;
+<div class="audio-result stack"><p class="work" id="${id}-work" role="status"></p><div class="audio-place" id="${id}-result"><div class="audio-empty">${before}</div></div></div></section>`;
+}
+
+/** Heights of the bars of drawn audio, from 0 to 9. */
+const WAVE = '12354679864235798653124689764323568753212';
+
+/** Drawn audio. */
+function wave(): Html {
+  const bars = [...WAVE].map((height, index) => `M${2 + 6 * index} ${24 - 2 * Number(height)}v${4 * Number(height)}`);
+  return html`<svg class="audio-wave" viewBox="0 0 ${4 + 6 * (WAVE.length - 1)} 48" aria-hidden="true"><path d="${bars.join('')}"/></svg>`;
+}
+
+/** Sends the sample of a field. It does nothing where the form is closed. */
+function tryButton(field: string, models: readonly unknown[], page: PlaygroundView, locale: Locale): Html | false {
+  if (page.withheld.audio !== undefined || models.length === 0) return false;
+  return html`<button type="button" class="button button-quiet button-small" data-try="${field}">${locale.texts.playgroundAudio.trySample}</button>`;
 }
 
 function speech(page: PlaygroundView, locale: Locale): Html {
@@ -49,7 +67,8 @@ function speech(page: PlaygroundView, locale: Locale): Html {
 <div class="field"><label for="speech-speed">${t.speed}</label><select class="input" id="speech-speed" name="speed">${SPEEDS.map((speed) => html`<option value="${speed}"${speed === '1' && html` selected`}>${speed}×</option>`)}</select></div></div>
 <div class="row">${scriptedButton(t.speak)}<button type="button" class="button button-quiet" id="speech-hear">${t.tryVoice}</button></div>`;
   const form = workForm({ id: 'speech-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'speech', title: t.speech, form }, locale);
+  const before = html`${wave()}<p>${t.speechBefore}</p>${tryButton('speech-text', models, page, locale)}`;
+  return card({ id: 'speech', title: t.speech, form, before });
 }
 
 function transcription(page: PlaygroundView, locale: Locale): Html {
@@ -61,7 +80,8 @@ function transcription(page: PlaygroundView, locale: Locale): Html {
 <div class="field"><label for="hearing-language">${t.language}</label><select class="input" id="hearing-language" name="language"><option value="">${t.detect}</option>${languages.map(([code, name]) => html`<option value="${code}">${name}</option>`)}</select></div></div>
 <div class="row">${scriptedButton(t.transcribe)}</div>`;
   const form = workForm({ id: 'hearing-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'hearing', title: t.transcription, form }, locale);
+  const before = html`<p>${t.hearingBefore}</p><dl class="audio-lines">${t.hearingLines.map(([time, words]) => html`<dt class="figures">${time}</dt><dd>${words}</dd>`)}</dl>`;
+  return card({ id: 'hearing', title: t.transcription, form, before });
 }
 
 function soundEffects(page: PlaygroundView, locale: Locale): Html {
@@ -72,7 +92,8 @@ function soundEffects(page: PlaygroundView, locale: Locale): Html {
 <div class="field"><label for="sound-seconds">${t.seconds}</label><input class="input" id="sound-seconds" name="seconds" data-param="duration_seconds" type="number" min="0.5" max="30" step="0.5" inputmode="decimal" placeholder="${t.secondsHint}"></div></div>
 <div class="row">${scriptedButton(t.makeSound)}</div>`;
   const form = workForm({ id: 'sound-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'sound', title: t.sounds, form }, locale);
+  const before = html`${wave()}<p>${t.soundBefore}</p>${tryButton('sound-text', models, page, locale)}`;
+  return card({ id: 'sound', title: t.sounds, form, before });
 }
 
 function voiceChanger(page: PlaygroundView, locale: Locale): Html {
@@ -82,7 +103,8 @@ function voiceChanger(page: PlaygroundView, locale: Locale): Html {
 <div class="options">${modelSelect('changer-model', models, locale)}${voiceSelect('changer-voice', locale)}</div>
 <div class="row">${scriptedButton(t.changeVoice)}</div>`;
   const form = workForm({ id: 'changer-form', page, grant: 'audio', models, content }, locale);
-  return card({ id: 'changer', title: t.changer, form }, locale);
+  const before = html`${wave()}<p>${t.changerBefore}</p>`;
+  return card({ id: 'changer', title: t.changer, form, before });
 }
 
 function recordingDrop(id: string, param: string, locale: Locale): Html {

@@ -45,7 +45,7 @@ function composer({ texts: { playgroundChat: t } }: Locale): Html {
 <textarea class="input" id="chat-text" name="text" data-enter-sends data-param="messages" rows="1" maxlength="200000" placeholder="${t.placeholder}" aria-describedby="chat-keys"></textarea>
 <div class="row row-apart chat-bar">
 <div class="row"><div class="file-pick"><input type="file" id="chat-files" multiple accept="${ACCEPTED}" aria-describedby="chat-files-words"><label class="button button-quiet button-small" for="chat-files">${t.attach}</label></div><span class="small muted chat-keys" id="chat-keys">${t.keys}</span></div>
-<div class="row"><button type="button" class="button button-quiet button-small" id="chat-stop" hidden>${t.stop}</button>${scriptedButton(t.send, 'button-small')}</div>
+<div class="row"><button type="button" class="button button-small" id="chat-stop" hidden>${t.stop}</button>${scriptedButton(t.send, 'button-small')}</div>
 </div>
 </div>
 </div>`;

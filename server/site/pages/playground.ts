@@ -26,7 +26,7 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
   return {
     title: t.title,
     current: '/playground',
-    styles: ['tables.css', 'playground.css'],
+    styles: ['playground.css'],
     scripts: ['tabs.js', 'playground.js'],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}" data-platforms="${names}">
 <div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
@@ -89,15 +89,15 @@ function exampleLinks({ examples, isRecorded }: PlaygroundView, { texts: { playg
 function batchPart({ withheld }: PlaygroundView, { texts: { playgroundBatch: t, words } }: Locale): Html {
   const isClosed = withheld.extract !== undefined;
   return html`<details class="card" id="batch"${isClosed && html` hidden`}><summary>${t.title}</summary><div class="stack">
-<form class="stack" id="batch-form"><fieldset class="form-body stack"${isClosed && html` disabled`}>
+<details id="batch-new" open><summary class="button button-quiet button-small">${t.newList}</summary><form class="stack" id="batch-form"><fieldset class="form-body stack"${isClosed && html` disabled`}>
 <div class="field"><label for="batch-links">${t.links}</label>
 <textarea class="input mono" id="batch-links" name="links" data-param="urls" rows="5" spellcheck="false" aria-describedby="batch-words"></textarea>
 <p class="small muted" id="batch-words">${t.linksWords}</p></div>
 <div class="field"><label for="batch-file">${t.file}</label>${filePick(words.chooseFile, html`id="batch-file" accept=".txt,.csv,text/plain,text/csv"`)}</div>
-<p class="small" id="batch-news" role="status"></p>
 <div class="row">${scriptedButton(t.read)}<span class="small muted">${t.counts}</span></div>
 <p class="problem" role="alert"></p>
-</fieldset></form>
+</fieldset></form></details>
+<p class="small" id="batch-news" role="status"></p>
 <p class="small muted" id="batch-none"></p>
 <ul class="stack" id="batch-list" aria-label="${t.title}"></ul></div></details>`;
 }

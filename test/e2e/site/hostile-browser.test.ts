@@ -200,7 +200,7 @@ describe('texts of strangers on pages of the site', function () {
     await page.locator('#batch-form button:not([type])').click();
     await page.getByText(/^Completed/).waitFor();
     await page.getByRole('button', { name: 'Show results' }).click();
-    await page.locator('#batch-list .batch-table').getByText('onerror').first().waitFor();
+    await page.locator('#batch-list .batch-results').getByText('onerror').first().waitFor();
     await expectText('a list of links');
   });
 

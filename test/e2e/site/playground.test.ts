@@ -169,6 +169,19 @@ describe('the playground in a real browser', () => {
     expect(await page.getByText('Recorded samples').count()).to.equal(0);
   });
 
+  it('cancels the reading of a link at once', async () => {
+    await open('links');
+    const extract = '**/api/play/v1/extract';
+    await page.route(extract, () => undefined);
+    await read(LINK);
+    await page.locator('#link-work').getByText('Reading the link 0 s').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    expect(await page.getByLabel('Public link').evaluate((field) => field === document.activeElement)).to.equal(true);
+    expect(await page.locator('.skeleton, #link-form .problem:not(:empty)').count()).to.equal(0);
+    await page.unroute(extract);
+    complaints.length = 0;
+  });
+
   it('holds its layout with long texts of every script and with the largest numbers', async () => {
     await open('links');
     await read('https://invented.example/item/300');
@@ -280,16 +293,22 @@ describe('the playground in a real browser', () => {
     await page.getByText('List of 3 links').waitFor();
     expect(await page.locator('#batch-list time').textContent()).to.match(/^\d+ \w+, \d\d:\d\d:\d\d$/);
     await page.getByRole('button', { name: 'Show results' }).click();
-    const table = page.getByRole('region', { name: 'Results' });
-    await table.getByRole('link', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
+    const results = page.getByRole('region', { name: 'Results' });
+    await results.getByRole('link', { name: 'Tugs of Ostend, a morning on the quay' }).waitFor();
     for (const said of ['Stoneware teapot, 0.9 litres', GONE, 'Check the link, or try another one.'])
-      expect(await table.textContent()).to.contain(said);
+      expect(await results.textContent()).to.contain(said);
     await page.setViewportSize({ width: 390, height: 844 });
-    // Nothing of a row is outside its card.
-    const widths = await table.evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]);
+    // Nothing of a row is outside of the list.
+    const widths = await results.evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]);
     expect(widths[0]).to.equal(widths[1]);
-    expect(await table.locator('tbody [data-head="Result"]').first().isVisible()).to.equal(true);
     await expectGood('batch');
+    // The document of a row, without another request.
+    const extract = '**/api/play/v1/extract';
+    await page.route(extract, (route) => route.abort());
+    await results.getByRole('button', { name: 'Open: Stoneware teapot' }).click();
+    await page.locator('#link-result').getByRole('heading', { name: 'Stoneware teapot' }).waitFor();
+    expect(await page.locator('#link-result').evaluate((result) => result === document.activeElement)).to.equal(true);
+    await page.unroute(extract);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page
@@ -343,6 +362,7 @@ describe('the playground in a real browser', () => {
       await visit.getByText('List of 3 links').waitFor();
       // Time stands still, so the page does not poll by itself.
       await visit.clock.pauseAt(Date.now() + 60_000);
+      await visit.getByText('New list', { exact: true }).click();
       await visit.getByLabel('Links, one on each line').fill(LINK);
       await visit.getByRole('button', { name: 'Read all' }).click();
       const list = visit.locator('#batch-list > li').first();

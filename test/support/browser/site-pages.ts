@@ -299,7 +299,7 @@ async function readList(page: Page): Promise<void> {
   const entry = page.locator('#batch-list > li').first();
   await entry.locator('.menu').waitFor();
   await entry.locator('button').first().click();
-  await page.locator('#batch-list .batch-table tr').nth(4).waitFor();
+  await page.locator('#batch-list .batch-rows > li').nth(4).waitFor();
 }
 
 async function chat(page: Page): Promise<void> {

@@ -1,6 +1,7 @@
 /*
- * Pictures and videos of an item, one at a time: a strip that scrolls by touch, buttons, arrow keys, and small pictures
- * to choose from. The shown one can be saved. A picture that cannot be loaded is removed with its small one. A strip of
+ * Pictures and videos of an item, one at a time: a strip that scrolls by touch, buttons over it, arrow keys, and small
+ * pictures to choose from. A picture of another shape than the frame has a blurred copy of itself behind it. The shown
+ * one can be saved. A picture that cannot be loaded is removed with its small one. A strip of
  * one has no buttons.
  */
 
@@ -25,7 +26,7 @@ class Carousel {
   readonly element: HTMLElement;
   readonly #strip: HTMLElement;
   readonly #small = element('div', { class: 'carousel-small' });
-  readonly #count = element('span', { class: 'small muted figures', 'aria-live': 'polite' });
+  readonly #count = element('span', { class: 'badge figures', 'aria-live': 'polite' });
   readonly #save = element('a', { class: 'small carousel-save', target: '_blank', rel: 'noopener noreferrer' });
   readonly #previous = stepButton('‹', t.previousPicture);
   readonly #next = stepButton('›', t.nextPicture);
@@ -35,8 +36,10 @@ class Carousel {
     const strip = { class: 'carousel-strip', tabindex: '0', role: 'group', 'aria-label': label };
     this.#strip = element('div', strip);
     this.#strip.style.setProperty('--ratio', String(ratio));
-    this.#controls = element('div', { class: 'row carousel-controls' }, this.#previous, this.#count, this.#next);
-    this.element = element('div', { class: 'carousel' }, this.#strip, this.#controls, this.#small, this.#save);
+    this.#controls = element('div', { class: 'carousel-controls' }, this.#previous, this.#count, this.#next);
+    const frame = element('div', { class: 'carousel-frame' }, this.#strip, this.#controls);
+    const foot = element('div', { class: 'row row-apart carousel-foot' }, this.#small, this.#save);
+    this.element = element('div', { class: 'carousel' }, frame, foot);
     for (const [index, slide] of slides.entries()) this.#add(slide, index);
     this.#previous.addEventListener('click', () => this.#show(this.#index - 1));
     this.#next.addEventListener('click', () => this.#show(this.#index + 1));
@@ -56,9 +59,11 @@ class Carousel {
       kind === 'video'
         ? element('video', { src, controls: true, playsinline: true, preload: 'metadata', 'aria-label': t.video })
         : element('img', { src, alt: name, referrerpolicy: 'no-referrer', loading: index === 0 ? 'eager' : 'lazy' });
-    const slide = element('div', { class: 'carousel-slide' }, large);
-    const picture =
-      kind === 'picture' && element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy' });
+    const copyOf = (className?: string) =>
+      kind === 'picture' &&
+      element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
+    const slide = element('div', { class: 'carousel-slide' }, large, copyOf('media-behind'));
+    const picture = copyOf();
     const choice = element(
       'button',
       { type: 'button', class: 'carousel-choice', 'aria-label': kind === 'video' ? t.video : name },

@@ -22,7 +22,7 @@ export function showCode(codeOf: (language: Language) => string): void {
     choice.append(element('label', { class: 'check' }, box, ` ${title}`));
   }
   const show = (language: Language, title: string) =>
-    frame.replaceChildren(codeFigure('chat-code-text', title, codeOf(language)));
+    frame.replaceChildren(codeFigure('chat-code-text', title, codeOf(language), language));
   show(LANGUAGES[0].id, LANGUAGES[0].title);
   const heading = element('h2', { id: 'chat-code-title', class: 'h3' }, t.codeTitle);
   const close = element('button', { class: 'button button-quiet', value: 'close', autofocus: true }, t.close);

@@ -91,6 +91,9 @@ export class AnswerEntry {
   readonly #foot = element('div', { class: 'chat-foot' });
   readonly #who: HTMLElement;
   #markdown: MarkdownView | undefined;
+  #isWhole = false;
+  /** While the answer is written. */
+  #progress: HTMLElement | undefined;
 
   constructor(turn: Turn, actions: TurnActions) {
     this.#turn = turn;
@@ -111,10 +114,14 @@ export class AnswerEntry {
     this.#fold.hidden = thoughts === '';
     this.#thoughts.textContent = thoughts;
     this.#summary.textContent = isGrowing && text === '' ? t.thinking : t.thoughts;
-    if (this.#markdown) this.#markdown.update(text);
+    this.#isWhole = !isGrowing;
+    if (this.#markdown) this.#markdown.update(text, this.#isWhole);
     else this.#text.textContent = text;
     this.#text.classList.toggle('chat-plain', !this.#markdown);
-    this.#foot.replaceChildren(...(version ? this.#facts(version) : [progress()]));
+    this.#progress = isGrowing ? (this.#progress ?? progress()) : undefined;
+    const parts = version ? this.#facts(version) : [this.#progress ?? ''];
+    // What is there already stays, so that it does not begin to move anew.
+    if (this.#foot.firstChild !== this.#progress) this.#foot.replaceChildren(...parts);
   }
 
   async #formatText(): Promise<void> {
@@ -124,7 +131,7 @@ export class AnswerEntry {
     this.#markdown = new loaded.MarkdownView(this.#text);
     this.#text.textContent = '';
     this.#text.classList.remove('chat-plain');
-    this.#markdown.update(this.#turn.text);
+    this.#markdown.update(this.#turn.text, this.#isWhole);
   }
 
   #facts(version: Version): HTMLElement[] {
@@ -147,8 +154,17 @@ export class AnswerEntry {
   }
 }
 
+/** With its running seconds, which are only visible, until it is removed. */
 function progress(): HTMLElement {
-  return element('span', { class: 'small muted chat-writing' }, t.writing);
+  const startedAt = Date.now();
+  const seconds = element('span', { class: 'figures', 'aria-hidden': 'true' });
+  const made = element('span', { class: 'small muted chat-writing' }, `${t.writing} `, seconds);
+  const show = () => {
+    seconds.textContent = fill(t.seconds, { count: Math.round((Date.now() - startedAt) / 1_000) });
+  };
+  show();
+  const timer = setInterval(() => (made.isConnected ? show() : clearInterval(timer)), 1_000);
+  return made;
 }
 
 function noteOf({ end, seconds, text }: Turn): string | undefined {

@@ -11,7 +11,16 @@ import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { dateOf } from '../times.js';
 import { carousel } from './carousel.js';
-import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, ratioOf, slidesOf } from './document-parts.js';
+import {
+  isLandscape,
+  longText,
+  type MediaLinks,
+  mediaHead,
+  mediaLinksOf,
+  pictureOf,
+  ratioOf,
+  slidesOf,
+} from './document-parts.js';
 import { cutForm, downloadButtons, fileList } from './media-downloads.js';
 import { productParts } from './product-card.js';
 import { timeline } from './timeline.js';
@@ -36,27 +45,36 @@ export function documentCard(answer: unknown, options: CardOptions): HTMLElement
 
 const METRICS = ['views', 'plays', 'likes', 'comments', 'shares', 'saves', 'subscriber_count'] as const;
 
+/** Width of a video to its height, if the document does not say. */
+const WIDE = 16 / 9;
+
 function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement | false)[] {
   const thumbnail = textAt(data, 'common.thumbnail') ?? textsAt(data, 'media.image_urls')[0];
-  const links = mediaLinksOf(listAt(data, 'media.entries'));
+  const entries = listAt(data, 'media.entries');
+  const links = mediaLinksOf(entries);
   const poster = thumbnail?.startsWith('https:') ? (links.get(thumbnail) ?? thumbnail) : undefined;
-  const shown = postPlayer(data, { links, poster, platform });
+  const videoRatio = ratioOf(entries, textsAt(data, 'media.video_urls'));
+  const shown = postPlayer(data, { links, poster, platform, ratio: videoRatio });
   const player = shown && 'playFrom' in shown ? shown : undefined;
   const isSeen = shown?.element.querySelector('video') != null;
   const pictures = textsAt(data, 'media.image_urls');
   const isCarousel = !isSeen && pictures.length > 1;
-  const strip =
-    isCarousel && carousel(slidesOf(pictures, links), t.pictures, ratioOf(listAt(data, 'media.entries'), pictures));
+  const ratio = ratioOf(entries, pictures);
+  const strip = isCarousel && carousel(slidesOf(pictures, links), t.pictures, ratio);
   const picture = !isSeen && !strip && poster !== undefined && pictureOf(poster, links, 'document-thumbnail');
   const media = [strip, picture, shown?.element].filter((part) => !!part);
-  const isWide = isSeen || (shown !== undefined && !strip);
+  const isWide = isSeen ? isLandscape(videoRatio ?? WIDE) : strip ? isLandscape(ratio) : shown !== undefined;
   const numbers = postMetrics(data);
+  const files = fileList(data);
   const words = [...postWords(data, links), ...saveParts(data, player), ...describing(data)];
+  // A video has its timeline below; the words of pictures have room beside them.
+  const isBelow = isWide && !strip;
+  const beside = isBelow ? [] : [numbers, strip && files].filter((part) => !!part);
   return [
-    mediaHead(media, numbers && !isWide ? [...words, numbers] : words, isWide),
-    isWide && numbers,
+    mediaHead(media, [...words, ...beside], isWide),
+    isBelow && numbers,
     hasSound(data, player) && timeline(data, body, player),
-    fileList(data),
+    !strip && files,
   ];
 }
 
@@ -84,9 +102,12 @@ function postWords(data: unknown, links: MediaLinks): HTMLElement[] {
   ];
 }
 
+/** Without its first line, if that is the title. */
 function describing(data: unknown): HTMLElement[] {
-  const text = textAt(data, 'common.description') ?? textAt(data, 'common.caption');
-  return text === undefined || text === textAt(data, 'common.title') ? [] : [longText(text)];
+  const text = textAt(data, 'common.description') ?? textAt(data, 'common.caption') ?? '';
+  const title = textAt(data, 'common.title');
+  const rest = title !== undefined && `${text}\n`.startsWith(`${title}\n`) ? text.slice(title.length).trim() : text;
+  return rest === '' ? [] : [longText(rest)];
 }
 
 /** The picture of the account is omitted if it cannot be loaded. */

@@ -55,12 +55,18 @@ export function pictureOf(url: string, links: MediaLinks, className?: string, is
   return image;
 }
 
-/** As platforms bound them. */
-const [TALLEST, WIDEST] = [0.8, 1.91];
+/** The tallest is that of a phone. */
+const [TALLEST, WIDEST] = [0.5625, 1.91];
+/** What is wider has more room than the words beside it. */
+const LANDSCAPE = 1.2;
 
-/** Width of the first picture to its height, as far as the document says; the others get the same frame. */
+export function isLandscape(ratio = 1): boolean {
+  return ratio >= LANDSCAPE;
+}
+
+/** Width of the first file to its height, as far as the document says; the others get the same frame. */
 export function ratioOf(entries: readonly unknown[], urls: readonly string[]): number | undefined {
-  const entry = entries.find((one) => textAt(one, 'url') === urls[0]);
+  const entry = entries.find((one) => urls[0] !== undefined && textAt(one, 'url') === urls[0]);
   const [width, height] = [numberAt(entry, 'width'), numberAt(entry, 'height')];
   return width && height ? Math.min(WIDEST, Math.max(TALLEST, width / height)) : undefined;
 }
@@ -82,4 +88,10 @@ export function mediaHead(media: readonly HTMLElement[], words: readonly HTMLEle
     media.length > 0 && element('div', { class: 'stack-small' }, ...media),
     element('div', { class: 'document-words' }, ...words),
   );
+}
+
+/** The name that people know it by. @param otherwise Of a platform without one. */
+export function platformName(key: string, otherwise = t.thePlatform): string {
+  const names: unknown = JSON.parse(document.querySelector<HTMLElement>('[data-platforms]')?.dataset.platforms ?? '{}');
+  return textAt(names, key) ?? otherwise;
 }

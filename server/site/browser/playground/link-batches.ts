@@ -1,13 +1,13 @@
 /*
  * Lists of links in the playground: they are pasted, or come from a file, and are read as a background batch. The newest
- * batches of the account are listed with their progress, so they are there after a reload. Results are a table of the
- * first hundred, and files with all of them in the formats of the route.
+ * batches of the account are listed with their progress, so they are there after a reload; the form is folded beside
+ * them. Results are a list of the first hundred, and files with all of them in the formats of the route.
  */
 
-import { byId, element, FieldProblem, problemParts, webLink, whole } from '../elements.js';
+import { byId, element, FieldProblem, problemParts, whole } from '../elements.js';
 import {
+  arrival,
   ask,
-  failureOf,
   listAt,
   loadJob,
   newIdempotencyKey,
@@ -18,7 +18,7 @@ import {
   textAt,
 } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
-import { onSubmit } from '../work.js';
+import { isStillAt, onSubmit } from '../work.js';
 
 const t = textsOf('playground-batch');
 const ROUTE = '/v1/extract/batches';
@@ -36,6 +36,8 @@ const DAY = new Intl.DateTimeFormat(
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
 
 const form = byId('batch-form', HTMLFormElement);
+/** Around the form. */
+const fold = byId('batch-new', HTMLDetailsElement);
 const list = byId('batch-list', HTMLUListElement);
 const text = byId('batch-links', HTMLTextAreaElement);
 const news = byId('batch-news', HTMLElement);
@@ -74,8 +76,12 @@ onSubmit(form, async () => {
   const urls = linksIn(text.value);
   if (urls.length === 0) throw new FieldProblem(t.noLinks, 'links');
   if (urls.length > MAX_LINKS) throw new FieldProblem(fill(t.tooMany, { count: whole(urls.length) }), 'links');
-  await submit(urls);
+  const entry = await submit(urls);
   news.textContent = leftOut(otherLines(text.value));
+  text.value = '';
+  const isThere = isStillAt(form);
+  fold.open = false;
+  if (isThere) entry.element.querySelector<HTMLElement>('button')?.focus({ preventScroll: true });
 });
 
 /** Sends a list, and shows it above the others. */
@@ -102,6 +108,7 @@ async function loadList(): Promise<void> {
     list.append(...batches.map((entry) => entry.element));
     none.textContent = t.none;
     none.hidden = batches.length > 0;
+    if (batches.length > 0 && text.value === '') fold.open = false;
     for (const entry of batches) void entry.follow();
   } catch (error) {
     none.replaceChildren(...problemParts(error));
@@ -123,8 +130,9 @@ class BatchEntry {
     this.#batch = batch;
     const count = whole(numberAt(batch, 'progress.total') ?? 0);
     const title = element('h3', {}, fill(t.batch, { count }));
-    const head = element('div', { class: 'row row-apart' }, title, madeAt(textAt(batch, 'created_at') ?? ''));
-    this.element.append(head, this.#words, this.#progress, this.#actions, this.#results);
+    const head = element('div', { class: 'batch-head' }, title, madeAt(textAt(batch, 'created_at') ?? ''), this.#words);
+    const bar = element('div', { class: 'row row-apart' }, head, this.#actions);
+    this.element.append(bar, this.#progress, this.#results);
     this.#show();
   }
 
@@ -167,11 +175,23 @@ class BatchEntry {
   }
 
   #buttons(): HTMLElement[] {
-    const shown = quietButton(t.showResults, () => this.#showNow());
+    const shown = quietButton(t.showResults, async () => {
+      const isShown = this.#results.childElementCount > 0;
+      if (isShown) this.#results.replaceChildren();
+      else await this.#showNow();
+      this.#nameButton(shown);
+    });
+    this.#nameButton(shown);
     if (this.#isOpen) return [shown, quietButton(t.cancel, () => this.#cancel())];
     const failed = numberAt(this.#batch, 'progress.failed') ?? 0;
     const again = failed > 0 ? [quietButton(t.retryFailed, () => this.#retryFailed())] : [];
     return [shown, ...again, this.#downloads()];
+  }
+
+  #nameButton(button: HTMLElement): void {
+    const isShown = this.#results.childElementCount > 0;
+    button.textContent = isShown ? t.hideResults : t.showResults;
+    button.setAttribute('aria-expanded', String(isShown));
   }
 
   /** The results as files, in a menu. */
@@ -234,66 +254,13 @@ class BatchEntry {
       const results = await this.#load(SHOWN);
       const isCut = (numberAt(this.#batch, 'progress.total') ?? 0) > results.length;
       const note = isCut && element('p', { class: 'small muted' }, fill(t.firstOnly, { count: whole(results.length) }));
-      const table = results.length === 0 ? element('p', { class: 'muted' }, t.noResults) : await resultTable(results);
-      this.#results.replaceChildren(table, note || '');
+      const { resultList, showDocument } = await arrival(import('./document-result.js'));
+      const none = element('p', { class: 'muted' }, t.noResults);
+      this.#results.replaceChildren(results.length === 0 ? none : await resultList(results, showDocument), note || '');
     } catch (error) {
       this.#results.replaceChildren(element('p', { class: 'problem' }, ...problemParts(error)));
     }
   }
-}
-
-interface ResultRow {
-  url: string;
-  platform: string;
-  title: string;
-  /** Why it failed, and what can be done; undefined if it was read. */
-  problem: (Node | string)[] | undefined;
-}
-
-async function rowOf(line: unknown): Promise<ResultRow> {
-  const title = textAt(line, 'result.data.common.title') ?? textAt(line, 'result.data.product.name') ?? '';
-  const isRead = textAt(line, 'status') === 'completed';
-  return {
-    url: textAt(line, 'url') ?? '',
-    platform: platformName(textAt(line, 'platform') ?? textAt(line, 'result.platform') ?? ''),
-    title,
-    problem: isRead ? undefined : problemParts(await failureOf(line, t.states.failed)),
-  };
-}
-
-/** The name that people know it by. */
-function platformName(key: string): string {
-  const names: unknown = JSON.parse(document.querySelector<HTMLElement>('[data-platforms]')?.dataset.platforms ?? '{}');
-  return textAt(names, key) ?? '';
-}
-
-/** As the tables of the server (`components/table.ts`): on a phone each row is a card. */
-async function resultTable(results: readonly unknown[]): Promise<HTMLElement> {
-  const rows = await Promise.all(results.map(rowOf));
-  const head = [t.link, t.platform, t.result].map((name) =>
-    element('th', { scope: 'col', role: 'columnheader' }, name),
-  );
-  const cell = (name: string, ...parts: readonly (Node | string)[]) =>
-    element('td', { role: 'cell', 'data-head': name, class: parts[0] === '' && 'none' }, element('div', {}, ...parts));
-  const body = rows.map(({ url, platform, problem, title }) =>
-    element(
-      'tr',
-      { role: 'row' },
-      element('th', { scope: 'row', role: 'rowheader' }, element('bdi', {}, webLink(url, title || url))),
-      cell(t.platform, platform),
-      problem
-        ? cell(t.result, element('span', { class: 'batch-failed' }, ...problem))
-        : cell(t.result, element('span', { class: 'badge badge-good' }, t.read)),
-    ),
-  );
-  const table = element(
-    'table',
-    { role: 'table' },
-    element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...head)),
-    element('tbody', { role: 'rowgroup' }, ...body),
-  );
-  const frame = { class: 'table table-stacked batch-table', tabindex: '0', role: 'region', 'aria-label': t.results };
-  return element('div', frame, table);
 }
 
 /** When a list was sent, in the zone of the visitor: two of the same length are told apart. */

@@ -3,11 +3,12 @@
  * closed list; no HTML is ever parsed, so that HTML, SVG and scripts in an answer stay text. Links are those of http,
  * https and mailto. A picture becomes a link to it: nothing is loaded from other hosts. Characters that reorder text
  * are left out, and shown by their names in code. While an answer grows, only the blocks that changed are made again,
- * which is usually the last one. A text that is too long or too deep is shown as it is.
+ * which is usually the last one. Code gets its colours once
+ * the block is complete. A text that is too long or too deep is shown as it is.
  */
 
 import { Lexer, type Token, type Tokens } from 'marked';
-import { element, webLink } from '../elements.js';
+import { coloured, element, webLink } from '../elements.js';
 import { fill, textsOf } from '../texts.js';
 
 const t = textsOf('playground-chat');
@@ -22,6 +23,8 @@ const MAX_HEADING = 6;
 interface Block {
   raw: string;
   node: Node;
+  /** Whether its code has its colours, which a block that grows has not. */
+  isColoured: boolean;
 }
 
 /** Shows a text that may grow. */
@@ -34,16 +37,18 @@ export class MarkdownView {
     this.#target = target;
   }
 
-  /** Shows this text in place of the one before. */
-  update(text: string): void {
+  /** Shows this text in place of the one before. @param isWhole Whether no more of it comes. */
+  update(text: string, isWhole: boolean): void {
     const tokens = withLevels(tokensOf(text));
     const same = this.#blocks.findIndex(({ raw }, index) => raw !== tokens[index]?.raw);
     const unchanged = same === -1 ? this.#blocks.length : same;
     const changed = this.#blocks.splice(unchanged);
     for (const [index, { token, raw }] of tokens.slice(unchanged).entries()) {
       const node = this.#continued(changed[index], token) ?? this.#blockOf(token, 0);
-      this.#blocks.push({ raw, node });
+      this.#blocks.push({ raw, node, isColoured: false });
     }
+    const last = this.#blocks.at(-1);
+    for (const block of this.#blocks) if (isWhole || block !== last) colourBlock(block);
     this.#target.replaceChildren(...this.#blocks.map(({ node }) => node));
   }
 
@@ -138,6 +143,13 @@ export class MarkdownView {
       element('table', {}, element('thead', {}, head), element('tbody', {}, ...body)),
     );
   }
+}
+
+function colourBlock(block: Block): void {
+  if (block.isColoured || !(block.node instanceof HTMLElement)) return;
+  block.isColoured = true;
+  const figures = block.node.matches('.code') ? [block.node] : block.node.querySelectorAll<HTMLElement>('.code');
+  for (const figure of figures) coloured(figure, figure.dataset.language ?? '');
 }
 
 let ids = 0;

@@ -13,16 +13,21 @@ const BUTTON = { class: 'button button-quiet button-small' };
 /** `95`, `1:35`, `1:02:03`. */
 const TIME = /^(?:(?:(\d{1,3}):)?(\d{1,3}):)?(\d{1,6})$/;
 
-/** The files that a person wants most. */
-export function downloadButtons(data: unknown): HTMLElement | false {
+/** The files that a person wants most, the best first. */
+export function downloadsOf(data: unknown): HTMLElement[] {
   const video = textAt(data, 'media.download_links.video');
   const mp3 = textAt(data, 'media.audio_download_links.mp3');
   const archive = textAt(data, 'media.download_links.archive');
-  const buttons = [
+  return [
     ...(video === undefined ? [] : [videoButton(video)]),
     ...(mp3 === undefined ? [] : [saving(ownAddress(mp3), t.downloadMp3, BUTTON)]),
     ...(archive === undefined ? [] : [saving(ownAddress(archive), t.downloadAll, BUTTON)]),
   ];
+}
+
+/** In a row, the best one first. */
+export function downloadButtons(data: unknown): HTMLElement | false {
+  const buttons = downloadsOf(data);
   buttons[0]?.classList.remove('button-quiet');
   return buttons.length > 0 && element('div', { class: 'row' }, ...buttons);
 }

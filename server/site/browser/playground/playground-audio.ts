@@ -1,12 +1,14 @@
 /*
  * The audio forms of the playground: speech and voices to hear, transcription with lines that play from their time,
- * sound effects, and the voice changer. Each result has a player and a download, and says if a mock made it.
+ * sound effects, and the voice changer. Each result has a player, a download and the code of its request, and says if a
+ * mock made it. Work can be cancelled.
  */
 
-import { byId, element, FieldProblem, showProblem } from '../elements.js';
+import { codeOf } from '../../docs/examples.js';
+import { byId, bytes, codeFigure, element, FieldProblem, showProblem } from '../elements.js';
 import { arrival, listAt, numberAt, play, textAt } from '../requests.js';
 import { textsOf } from '../texts.js';
-import { type FileDrop, onSubmit, showWork, startFileDrop } from '../work.js';
+import { cancellable, type FileDrop, onSubmit, showWork, startFileDrop } from '../work.js';
 import { soundPlayer } from './player-controls.js';
 import { startRecorder } from './recorder.js';
 import { type Line, linesOf, markPlayed } from './timeline.js';
@@ -27,10 +29,16 @@ class Card {
   }
 
   /** Shows the progress of work, and then what it returns. */
-  async work(words: string, done: string, run: () => Promise<readonly Node[]>): Promise<void> {
-    const end = showWork(this.#work, words);
+  async work(words: string, done: string, run: (signal: AbortSignal) => Promise<readonly Node[]>): Promise<void> {
+    let end = (_words?: string): void => {};
     try {
-      const parts = await run();
+      const parts = await cancellable((signal, cancel) => {
+        end = showWork(this.#work, words, () => {
+          cancel();
+          this.form.querySelector<HTMLElement>('button:not([type])')?.focus();
+        });
+        return run(signal);
+      });
       this.#result.className = 'stack-small';
       this.#result.replaceChildren(...parts);
       end(done);
@@ -49,14 +57,50 @@ class Card {
   }
 
   /** What a model made: a player and a download. */
-  async audioParts(response: Response, label: string, name: string): Promise<Node[]> {
-    const src = this.addressOf(await arrival(response.blob()));
+  async audioParts(response: Response, { label, name, source, path, sent }: MadeAudio): Promise<Node[]> {
+    const blob = await arrival(response.blob());
+    const src = this.addressOf(blob);
+    const facts = [textAt(sent, 'model'), textAt(sent, 'voice'), bytes(blob.size)].filter((fact) => fact !== undefined);
     return [
       soundPlayer(element('audio', { src }), label),
-      element('a', { href: src, download: name, class: 'button button-quiet button-small' }, `${t.download} MP3`),
+      ...(source === undefined ? [] : [element('p', { class: 'audio-source', dir: 'auto' }, source)]),
+      element(
+        'div',
+        { class: 'row row-apart' },
+        element('span', { class: 'small muted figures' }, facts.join(' · ')),
+        element('a', { href: src, download: name, class: 'button button-quiet button-small' }, `${t.download} MP3`),
+      ),
       ...mockNote(response),
+      this.codeOf(path, sent, name),
     ];
   }
+
+  /** The request as a program sends it, folded on a phone. @param sent Fields; a file is given by its name. */
+  codeOf(path: string, sent: Readonly<Record<string, unknown>>, saved?: string): HTMLElement {
+    const fields = Object.entries(sent);
+    const isForm = fields.some(([, value]) => value instanceof File);
+    const form = fields.map(([name, value]) =>
+      value instanceof File ? { name, value: value.name, isFile: true } : { name, value: String(value), isFile: false },
+    );
+    const { baseUrl = location.origin } = document.querySelector<HTMLElement>('[data-base-url]')?.dataset ?? {};
+    const request = { method: 'POST', url: baseUrl + path, secret: 'MEDIAGATE_API_KEY', file: saved };
+    const code = codeOf({ ...request, json: isForm ? undefined : sent, form: isForm ? form : undefined }, 'curl');
+    const figure = codeFigure(`${this.id}-code`, t.shell, code, 'sh');
+    const open = matchMedia('(min-width: 60rem)').matches;
+    return element('details', { open }, element('summary', {}, t.request), figure);
+  }
+}
+
+/** What a model made, and of what. */
+interface MadeAudio {
+  label: string;
+  /** Of the file. */
+  name: string;
+  /** The text that it was made of. Default: it was made of a recording. */
+  source?: string;
+  path: string;
+  /** Fields of the request. */
+  sent: Readonly<Record<string, unknown>>;
 }
 
 /** Says that a mock made a result. */
@@ -65,8 +109,18 @@ function mockNote({ headers }: Response): Node[] {
   return [element('p', { class: 'small muted' }, t.mockWords)];
 }
 
-function post(path: string, json: unknown): Promise<Response> {
-  return play(path, { method: 'POST', json });
+function post(path: string, json: unknown, signal?: AbortSignal): Promise<Response> {
+  return play(path, { method: 'POST', json, ...(signal && { signal }) });
+}
+
+/** With the same fields as a form. */
+function postForm(path: string, fields: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<Response> {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value instanceof File) form.set(name, value, value.name);
+    else form.set(name, String(value));
+  }
+  return play(path, { method: 'POST', form, signal });
 }
 
 function textOf(fields: FormData, name: string): string {
@@ -76,15 +130,18 @@ function textOf(fields: FormData, name: string): string {
 const speech = new Card('speech');
 
 onSubmit(speech.form, (fields) =>
-  speech.work(t.speaking, t.ready, async () => {
+  speech.work(t.speaking, t.ready, async (signal) => {
     const speed = Number(textOf(fields, 'speed'));
-    const response = await post('/v1/audio/speech', {
+    const source = textOf(fields, 'text');
+    const path = '/v1/audio/speech';
+    const sent = {
       model: textOf(fields, 'model'),
       voice: textOf(fields, 'voice'),
-      input: textOf(fields, 'text'),
+      input: source,
       ...(speed !== 1 && { speed }),
-    });
-    return speech.audioParts(response, t.spoken, 'speech.mp3');
+    };
+    const response = await post(path, sent, signal);
+    return speech.audioParts(response, { label: t.spoken, name: 'speech.mp3', source, path, sent });
   }),
 );
 
@@ -115,15 +172,18 @@ const spoken = recordingsOf('hearing');
 
 onSubmit(hearing.form, async (fields) => {
   const recording = chosenOf(spoken, 'file');
-  const form = new FormData();
-  form.set('model', textOf(fields, 'model'));
-  form.set('response_format', 'verbose_json');
-  if (textOf(fields, 'language') !== '') form.set('language', textOf(fields, 'language'));
-  form.set('file', recording, recording.name);
-  await hearing.work(t.transcribing, t.transcribed, async () => {
-    const response = await play('/v1/audio/transcriptions', { method: 'POST', form });
+  const language = textOf(fields, 'language');
+  const path = '/v1/audio/transcriptions';
+  const sent = {
+    model: textOf(fields, 'model'),
+    response_format: 'verbose_json',
+    ...(language !== '' && { language }),
+    file: recording,
+  };
+  await hearing.work(t.transcribing, t.transcribed, async (signal) => {
+    const response = await postForm(path, sent, signal);
     const transcript: unknown = await arrival(response.json());
-    return [...transcriptParts(transcript, recording), ...mockNote(response)];
+    return [...transcriptParts(transcript, recording), ...mockNote(response), hearing.codeOf(path, sent)];
   });
 });
 
@@ -179,14 +239,17 @@ function subtitleTime(seconds: number): string {
 const sound = new Card('sound');
 
 onSubmit(sound.form, (fields) =>
-  sound.work(t.creating, t.ready, async () => {
+  sound.work(t.creating, t.ready, async (signal) => {
     const seconds = textOf(fields, 'seconds');
-    const response = await post('/v1/audio/sound-effects', {
+    const source = textOf(fields, 'text');
+    const path = '/v1/audio/sound-effects';
+    const sent = {
       model: textOf(fields, 'model'),
-      text: textOf(fields, 'text'),
+      text: source,
       ...(seconds !== '' && { duration_seconds: Number(seconds) }),
-    });
-    return sound.audioParts(response, t.soundMade, 'sound.mp3');
+    };
+    const response = await post(path, sent, signal);
+    return sound.audioParts(response, { label: t.soundMade, name: 'sound.mp3', source, path, sent });
   }),
 );
 
@@ -195,15 +258,21 @@ const changed = recordingsOf('changer');
 
 onSubmit(changer.form, async (fields) => {
   const recording = chosenOf(changed, 'audio');
-  const form = new FormData();
-  form.set('model', textOf(fields, 'model'));
-  form.set('voice', textOf(fields, 'voice'));
-  form.set('audio', recording, recording.name);
-  await changer.work(t.changing, t.ready, async () => {
-    const response = await play('/v1/audio/voice-changer', { method: 'POST', form });
-    return changer.audioParts(response, t.changedVoice, 'voice.mp3');
+  const path = '/v1/audio/voice-changer';
+  const sent = { model: textOf(fields, 'model'), voice: textOf(fields, 'voice'), audio: recording };
+  await changer.work(t.changing, t.ready, async (signal) => {
+    const response = await postForm(path, sent, signal);
+    return changer.audioParts(response, { label: t.changedVoice, name: 'voice.mp3', path, sent });
   });
 });
+
+for (const button of document.querySelectorAll<HTMLElement>('[data-try]')) {
+  button.addEventListener('click', () => {
+    const field = byId(button.dataset.try ?? '', HTMLTextAreaElement);
+    field.value ||= field.placeholder;
+    field.form?.requestSubmit();
+  });
+}
 
 /** One file, which is dropped, chosen or recorded. */
 function recordingsOf(id: string): FileDrop {

@@ -1,28 +1,15 @@
 /*
- * The link form of the playground: it displays the document, the notes about it, the whole answer, and the curl command
- * of the same request. A background job is polled until it has ended. The card of documents is loaded while the link is
- * read, and an empty card holds its place. A press on an example sends its link. The focus moves to the result only if it is still in the form.
+ * The link form of the playground, which displays the document of a link (`document-result.ts`). A background job is polled until it has ended, or until the work is cancelled. The card of
+ * documents is loaded while the link is read, and an empty card holds its place. A press on an example sends its link.
+ * The focus moves to the result only if it is still in the form.
  */
 
-import { byId, codeFigure, element } from '../elements.js';
-import {
-  brokenOff,
-  failureWords,
-  listAt,
-  loadJob,
-  notesOf,
-  numberAt,
-  pause,
-  playJson,
-  RequestProblem,
-  textAt,
-} from '../requests.js';
-import { fill, textsOf } from '../texts.js';
-import { isStillAt, onSubmit, showWork } from '../work.js';
+import { byId, element } from '../elements.js';
+import { brokenOff, failureWords, loadJob, numberAt, pause, playJson, RequestProblem, textAt } from '../requests.js';
+import { textsOf } from '../texts.js';
+import { cancellable, isStillAt, onSubmit, showWork } from '../work.js';
 
 const t = textsOf('playground-links');
-/** The environment variable of the key: the key itself is never here. */
-const KEY_VARIABLE = '$MEDIAGATE_API_KEY';
 const DEFAULT_POLL_S = 3;
 
 const form = byId('link-form', HTMLFormElement);
@@ -32,18 +19,25 @@ const result = byId('link-result', HTMLElement);
 onSubmit(form, async (fields) => {
   const body = requestOf(fields);
   result.replaceChildren(emptyCard());
-  let done = showWork(work, t.reading);
-  const lost = () => {
-    done();
-    done = showWork(work, t.noConnection);
-  };
   // Loaded meanwhile: most visits of the playground show no document.
-  const card = import('./document-card.js').catch(() => undefined);
+  const loading = import('./document-result.js').catch(() => undefined);
+  let done = (): void => {};
   try {
-    const answer = await ended(await playJson('/v1/extract', { method: 'POST', json: body }), lost);
-    const loaded = await card;
+    const answer = await cancellable(async (signal, cancel) => {
+      const stop = () => {
+        cancel();
+        byId('link-url', HTMLInputElement).focus();
+      };
+      const lost = () => {
+        done();
+        if (!signal.aborted) done = showWork(work, t.noConnection, stop);
+      };
+      done = showWork(work, t.reading, stop);
+      return ended(await playJson('/v1/extract', { method: 'POST', json: body, signal }), lost, signal);
+    });
+    const loaded = await loading;
     if (!loaded) throw brokenOff();
-    await showDocument(body, answer, loaded.documentCard);
+    await loaded.showDocument(result, body, answer);
     done();
     work.replaceChildren(element('span', { class: 'visually-hidden' }, t.done));
   } catch (error) {
@@ -51,6 +45,10 @@ onSubmit(form, async (fields) => {
     result.replaceChildren();
     throw error;
   }
+  // The form has options too, where a person may be by now.
+  if (!isStillAt(form.querySelector('.form-row'))) return;
+  result.focus({ preventScroll: true });
+  result.scrollIntoView({ block: 'nearest' });
 });
 
 for (const button of form.querySelectorAll<HTMLElement>('[data-example]')) {
@@ -80,9 +78,10 @@ function requestOf(fields: FormData): Record<string, unknown> {
 }
 
 /** Polls a background job until it has ended. @param lost Called each time the gateway did not answer. */
-async function ended(answer: unknown, lost: () => void): Promise<unknown> {
+async function ended(answer: unknown, lost: () => void, signal: AbortSignal): Promise<unknown> {
   let latest = answer;
   for (;;) {
+    signal.throwIfAborted();
     const status = textAt(latest, 'data.job.status');
     if (status === 'failed' || status === 'cancelled') {
       const code = textAt(latest, 'error.code') ?? status;
@@ -93,62 +92,4 @@ async function ended(answer: unknown, lost: () => void): Promise<unknown> {
     await pause(seconds * 1_000);
     latest = await loadJob(textAt(latest, 'data.job.status_url') ?? '', lost);
   }
-}
-
-/** Without what the media links of the gateway make good: files that are bound, and separate tracks. */
-async function shownNotes(answer: unknown): Promise<string[]> {
-  const hasLinks = listAt(answer, 'data.media.entries').some((entry) => textAt(entry, 'proxy_url') !== undefined);
-  const hasVideo = textAt(answer, 'data.media.download_links.video') !== undefined;
-  const solved = [
-    ...(hasLinks ? ['media_ip_bound', 'media_cookie_bound'] : []),
-    ...(hasLinks && hasVideo ? ['media_separate_tracks'] : []),
-  ];
-  const notes = await notesOf(answer);
-  return notes.filter(({ code }) => !solved.includes(code)).map(({ message }) => message);
-}
-
-/** The name that people know it by. */
-function platformName(key: string): string {
-  const names: unknown = JSON.parse(document.querySelector<HTMLElement>('[data-platforms]')?.dataset.platforms ?? '{}');
-  return textAt(names, key) ?? t.thePlatform;
-}
-
-async function showDocument(
-  body: Record<string, unknown>,
-  answer: unknown,
-  documentCard: typeof import('./document-card.js').documentCard,
-): Promise<void> {
-  const platform = platformName(textAt(answer, 'platform') ?? '');
-  const notes = [fill(t.readFrom, { platform }), ...(await shownNotes(answer))];
-  result.replaceChildren(
-    documentCard(answer, { body, platform }),
-    element('p', { class: 'small muted' }, notes.join(' ')),
-    element(
-      'details',
-      {},
-      element('summary', {}, 'JSON'),
-      codeFigure('link-json', t.answer, JSON.stringify(answer, null, 2)),
-    ),
-    element(
-      'details',
-      // A phone shows what was read, and the code on request.
-      { open: matchMedia('(min-width: 48rem)').matches },
-      element('summary', {}, t.request),
-      codeFigure('link-curl', t.shell, curlOf(body)),
-    ),
-  );
-  // The form has options too, where a person may be by now.
-  if (!isStillAt(form.querySelector('.form-row'))) return;
-  result.focus({ preventScroll: true });
-  result.scrollIntoView({ block: 'nearest' });
-}
-
-function curlOf(body: Record<string, unknown>): string {
-  const { baseUrl = location.origin } = document.querySelector<HTMLElement>('[data-base-url]')?.dataset ?? {};
-  // A quote within single quotes ends them, is escaped by itself, and begins them again.
-  const data = JSON.stringify(body).replaceAll("'", `'\\''`);
-  return `curl ${baseUrl}/v1/extract \\
-  -H "Authorization: Bearer ${KEY_VARIABLE}" \\
-  -H "Content-Type: application/json" \\
-  -d '${data}'`;
 }

@@ -23,11 +23,20 @@ export function productParts(data: unknown): (HTMLElement | false)[] {
   const urls = textsAt(product, 'image_urls');
   const seen = carousel([...slidesOf(urls, links), ...film], t.pictures, ratioOf(listAt(product, 'media'), urls));
   const bars = ratingBars(product);
-  return [
-    mediaHead(seen ? [seen] : [], [...productWords(product), ...(bars ? [bars] : [])]),
-    variantList(product, links),
+  const variants = variantList(product, links);
+  const reviews = [
     reviewList(t.bestReviews, listAt(data, 'reviews.five_star'), links),
     reviewList(t.worstReviews, listAt(data, 'reviews.one_star'), links),
+  ].filter((list) => list !== false);
+  return [
+    mediaHead(seen ? [seen] : [], [...productWords(product), ...(variants ? [variants] : [])]),
+    (bars || reviews.length > 0) &&
+      element(
+        'div',
+        { class: 'opinions' },
+        bars,
+        reviews.length > 0 && element('div', { class: 'stack-small' }, ...reviews),
+      ),
   ];
 }
 

@@ -40,16 +40,17 @@ export function timeline(
   let lines: readonly Line[] = chapters;
   player?.onTime((seconds) => markPlayed(lines, seconds));
   const result = element('div', { class: 'stack-small', tabindex: '-1' }, chapters.length > 0 && listOf(chapters));
+  const title = element('h4', {}, chapters.length > 0 ? t.chapters : t.transcript);
   const show = (transcript: unknown) => {
+    title.textContent = t.transcript;
     const spoken = linesOf(transcript, player);
     lines = [...chapters, ...spoken].sort((one, other) => one.start - other.start);
     const timed = spoken.length > 0 ? lines : [];
     result.replaceChildren(...transcriptParts({ transcript, timed, steps: nextSteps(data, transcript), player }));
   };
-  const title = chapters.length > 0 ? t.chapters : t.transcript;
   return element(
     'section',
-    { class: 'stack-small timeline', 'aria-label': title },
+    { class: 'stack-small timeline', 'aria-label': t.transcript },
     ...transcriptForm(data, body, { title, result, show }),
     result,
   );
@@ -65,7 +66,7 @@ function chaptersOf(data: unknown, player: Player): Line[] {
 }
 
 interface TranscriptPlace {
-  title: string;
+  title: HTMLElement;
   /** Where the words are shown; focused then. */
   result: HTMLElement;
   show(transcript: unknown): void;
@@ -92,7 +93,7 @@ function transcriptForm(
   const form = element(
     'div',
     { class: 'row row-apart' },
-    element('h4', {}, title),
+    title,
     element('div', { class: 'row' }, hint, ...(languages.length > 1 ? [label, select] : []), button),
   );
   button.addEventListener('click', async () => {
@@ -108,6 +109,9 @@ function transcriptForm(
       const found = fieldAt(answer, 'data.transcript');
       if (found) {
         show(found);
+        hint.remove();
+        // Another language is another request.
+        button.hidden = languages.length < 2;
         result.focus({ preventScroll: true });
       } else {
         note.replaceChildren(await missing(answer, { data, hasMore: languages.length > 1, problem, work }));

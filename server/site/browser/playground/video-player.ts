@@ -26,6 +26,8 @@ export interface PlayerOptions {
   poster: string | undefined;
   /** Name of the platform. */
   platform: string;
+  /** Width of the video to its height; undefined if it is not known. */
+  ratio: number | undefined;
 }
 
 /** The player of a post; undefined if it has nothing to play and is no video. */
@@ -81,10 +83,11 @@ interface Source extends PlayerOptions {
   elsewhere(): HTMLElement;
 }
 
-function videoPlayer(data: unknown, { src, isMerged, poster, elsewhere }: Source): Player {
+function videoPlayer(data: unknown, { src, isMerged, poster, ratio, elsewhere }: Source): Player {
   const video = element('video', {
     ...{ src, poster, controls: true, playsinline: true, preload: 'none', 'aria-label': t.video },
   });
+  if (ratio !== undefined) video.style.setProperty('--ratio', String(ratio));
   const parts = element('div', {}, video);
   video.addEventListener('error', () => parts.replaceWith(elsewhere()));
   /** Second of the item at which the file that is loaded begins. */

@@ -6,7 +6,16 @@
 
 const en = {
   speech: 'Text to speech',
-  resultHere: 'The result appears here.',
+  trySample: 'Try the sample text',
+  speechBefore: 'The spoken text appears here, to play and as an MP3.',
+  hearingBefore: 'Lines with their times, to play from, and as text or subtitles:',
+  hearingLines: [
+    ['0:00', 'Good morning.'],
+    ['0:02', 'The ferry to the island leaves at half past nine.'],
+    ['0:06', 'Tickets are sold on board.'],
+  ],
+  soundBefore: 'The sound appears here, to play and as an MP3.',
+  changerBefore: 'Your recording in the other voice appears here.',
   text: 'Text',
   textSample: 'Good morning. The ferry to the island leaves at half past nine.',
   voice: 'Voice',
@@ -42,7 +51,16 @@ const en = {
 
 const vi: typeof en = {
   speech: 'Đọc văn bản',
-  resultHere: 'Kết quả sẽ hiện ở đây.',
+  trySample: 'Thử văn bản mẫu',
+  speechBefore: 'Giọng đọc sẽ hiện ở đây, để nghe và tải MP3.',
+  hearingBefore: 'Từng dòng có thời gian để phát từ đó, tải về dạng văn bản hoặc phụ đề:',
+  hearingLines: [
+    ['0:00', 'Chào buổi sáng.'],
+    ['0:02', 'Chuyến phà ra đảo khởi hành lúc chín giờ rưỡi.'],
+    ['0:06', 'Vé bán trên phà.'],
+  ],
+  soundBefore: 'Âm thanh sẽ hiện ở đây, để nghe và tải MP3.',
+  changerBefore: 'Bản ghi âm bằng giọng khác sẽ hiện ở đây.',
   text: 'Văn bản',
   textSample: 'Chào buổi sáng. Chuyến phà ra đảo khởi hành lúc chín giờ rưỡi.',
   voice: 'Giọng',
@@ -106,6 +124,8 @@ const scriptEn = {
   microphoneInsecure: 'Browsers allow recording only on pages with https, or on this machine. Choose a file instead.',
   microphoneBusy: 'The microphone cannot be used. Another program may be using it.',
   mockWords: 'A mock made this, because no real model is connected.',
+  request: 'The request',
+  shell: 'Shell',
   playFrom: 'Play from {time}',
   voiceSample: 'Hello. This is how I sound.',
 };
@@ -138,6 +158,8 @@ const scriptVi: typeof scriptEn = {
   microphoneInsecure: 'Trình duyệt chỉ cho ghi âm trên trang https hoặc trên máy này. Hãy chọn tệp.',
   microphoneBusy: 'Không dùng được micrô. Có thể chương trình khác đang dùng.',
   mockWords: 'Kết quả là mô phỏng vì chưa nối mô hình thật.',
+  request: 'Yêu cầu đã gửi',
+  shell: 'Dòng lệnh',
   playFrom: 'Phát từ {time}',
   voiceSample: 'Xin chào. Đây là giọng của tôi.',
 };
