@@ -48,4 +48,12 @@ export const adminMigrations: Migrations = {
     ...sqlMigration(`create index usage_entries_refused_at on usage_entries (at, "requestId") where refused = 1`),
     changes: ['usage_entries'],
   },
+  '0017-name-words': {
+    // A family name or a given name stands last, by language, so a search by the beginning alone misses it.
+    ...sqlMigration(
+      prefixIndex('users_name_second', 'users', 'name', 'second word'),
+      prefixIndex('users_name_last', 'users', 'name', 'last word'),
+    ),
+    changes: ['users'],
+  },
 };

@@ -62,5 +62,6 @@ export {
   type Script,
   shareNamed,
   storable,
+  type TextStart,
 } from './statements.js';
 export type { Tables } from './tables.js';

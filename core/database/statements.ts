@@ -251,19 +251,47 @@ export function isStorable(name: string): boolean {
 /** Above every other letter. */
 const LAST_LETTER = '\u{10FFFF}';
 
+/** Where a text is read from: its beginning, after its first word, or its last word. Words are separated by one blank. */
+export type TextStart = 'whole' | 'second word' | 'last word';
+
+/** SQLite has no function for a last word: what is left if all before the last blank is taken away. */
+function startOf(engine: Engine, column: string, start: TextStart): string {
+  if (start === 'whole') return column;
+  if (engine === 'postgres') {
+    return start === 'second word'
+      ? `substr(${column}, strpos(${column}, ' ') + 1)`
+      : `substring(${column} from '[^ ]*$')`;
+  }
+  if (start === 'second word') return `substr(${column}, instr(${column}, ' ') + 1)`;
+  return `replace(${column}, rtrim(${column}, replace(${column}, ' ', '')), '')`;
+}
+
+function prefixText(engine: Engine, column: string, start: TextStart): string {
+  return `lower(${startOf(engine, `"${column}"`, start)})${engine === 'postgres' ? ' collate "C"' : ''}`;
+}
+
 /**
- * Whether a text column begins with these letters, ignoring case (on SQLite of ASCII letters alone). It reads along an
- * index of {@link prefixIndex} of the column.
+ * Whether a text column, read from a place in it, begins with these letters, ignoring case (on SQLite of ASCII letters
+ * alone). It reads along an index of {@link prefixIndex} of the column and the place.
  */
-export function beginsWith(engine: Engine, column: string, prefix: string): RawBuilder<boolean> {
-  const text = sql`lower(${sql.ref(column)})${engine === 'postgres' ? sql` collate "C"` : sql``}`;
+export function beginsWith(
+  engine: Engine,
+  column: string,
+  prefix: string,
+  start: TextStart = 'whole',
+): RawBuilder<boolean> {
+  const text = sql.raw(prefixText(engine, column, start));
   return sql<boolean>`(${text} >= lower(${prefix}) and ${text} < lower(${prefix + LAST_LETTER}))`;
 }
 
 /** The statement of an index for {@link beginsWith}, for a migration. */
-export function prefixIndex(name: string, table: string, column: string): (engine: Engine) => string {
-  return (engine) =>
-    `create index ${name} on ${table} (lower("${column}")${engine === 'postgres' ? ' collate "C"' : ''})`;
+export function prefixIndex(
+  name: string,
+  table: string,
+  column: string,
+  start: TextStart = 'whole',
+): (engine: Engine) => string {
+  return (engine) => `create index ${name} on ${table} (${prefixText(engine, column, start)})`;
 }
 
 /** Rows per statement: a process that adds a row deletes more than one, so that expired ones cannot accumulate. */

@@ -16,6 +16,7 @@ import {
   sql,
   storable,
   type Tables,
+  type TextStart,
   type Transaction,
 } from '../../core/database/index.js';
 import type { JobAdministration } from '../../core/jobs/index.js';
@@ -56,8 +57,8 @@ export interface UserPage {
   /** Users created before this place. Default: from the newest on. */
   after?: { at: number; id: string };
   /**
-   * Beginning of the address, the name, the id or the id of the account, in any letters. Of each of them, the first 1,000
-   * matches count. Default: all users.
+   * Beginning of the address, of the name, of what follows its first word, of its last word, of the id or of the id of
+   * the account, in any letters. Of each of them, the first 1,000 matches count. Default: all users.
    */
   search?: string;
   state?: 'active' | 'suspended';
@@ -302,10 +303,13 @@ export class Users {
 
 /** Ids of the users that a search finds, read along an index of each column. */
 function matching(engine: Engine, search: string) {
-  const columns = /^(?:user|acct)_./.test(search) ? ['id', 'accountId'] : ['email', 'name'];
-  const found = columns.map((column) => {
-    const first = sql`select id from users where ${beginsWith(engine, column, search)} limit ${sql.lit(MAX_MATCHES)}`;
-    return sql`select id from (${first}) as ${sql.ref(`by_${column}`)}`;
+  const places: readonly (readonly [column: string, start?: TextStart])[] = /^(?:user|acct)_./.test(search)
+    ? [['id'], ['accountId']]
+    : [['email'], ['name'], ['name', 'second word'], ['name', 'last word']];
+  const found = places.map(([column, start], index) => {
+    const begins = beginsWith(engine, column, search, start);
+    const first = sql`select id from users where ${begins} limit ${sql.lit(MAX_MATCHES)}`;
+    return sql`select id from (${first}) as ${sql.ref(`place_${index}`)}`;
   });
   return sql<string>`(${sql.join(found, sql` union all `)})`;
 }

@@ -1,11 +1,13 @@
 /*
- * The audit log for operators: latest first, by subject, actor or action, in pages.
+ * The audit log for operators: latest first, by days, subject, actor or action, in pages. Several subjects or actors are
+ * read beside each other, each along its index, and merged. Days are by UTC, both included, as on the page of the console.
  */
 
 import { Type } from '../../core/contracts/index.js';
 import { AUDIT_ACTIONS, type AuditAction, type AuditEntry, type AuditPlace } from '../audit/index.js';
 import { isoTime } from '../format/index.js';
 import { OneOf, type Route, Text } from '../http/index.js';
+import { readRangeQuery } from '../usage/index.js';
 import { adminRoute } from './admin-route.js';
 import {
   encodePage,
@@ -17,8 +19,11 @@ import {
   rangeOf,
   readPage,
 } from './lists.js';
+import { DayText } from './requests.js';
 import type { AdminServices, Stored } from './services.js';
 import { AuditLine } from './shapes.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Everything that is absent is not limited. */
 export interface AuditFilter {
@@ -56,6 +61,16 @@ export function listAudit(
     return parts.length === 1 ? rows : rows.sort(byPlace).slice(0, limit);
   };
   return readPage(range, read, toPlace);
+}
+
+/** The days of `from` and `to`, both included; without both of them all days. @throws GatewayError `invalid_value`. */
+export function auditDays(
+  { from, to }: { from?: string | undefined; to?: string | undefined },
+  now: number,
+): Pick<AuditFilter, 'from' | 'to'> {
+  if (from === undefined && to === undefined) return {};
+  const days = readRangeQuery({ from, to }, now);
+  return { from: Date.parse(days.from), to: Date.parse(days.to) + DAY_MS };
 }
 
 function asList(of: string | readonly string[] | undefined): readonly (string | undefined)[] {
@@ -104,11 +119,17 @@ export function auditRoutes(services: AdminServices): Route[] {
         subject: { schema: Text, description: "Only this subject: an order's code, `group:NAME`, or an id." },
         actor: { schema: Text, description: 'Only of this actor, such as `operator:ann`.' },
         action: { schema: Type.Unsafe<AuditAction>(OneOf(...AUDIT_ACTIONS)), description: 'Only this action.' },
+        from: { schema: DayText, description: 'First day by UTC, e.g. 2026-06-15. Default: all days.' },
+        to: { schema: DayText, description: 'Last day by UTC.' },
         ...LIST_QUERY,
       },
       answer: { description: 'The rows.', name: 'AuditList', schema: listSchema(AuditLine, 'Rows') },
-      async run({ query: { limit, after, ...filter } }) {
-        return encodePage(await listAudit(services, filter, rangeOf({ limit, after })), encodeAuditEntry);
+      async run({ query: { limit, after, from, to, ...filter } }) {
+        const days = auditDays({ from, to }, services.clock.now());
+        return encodePage(
+          await listAudit(services, { ...filter, ...days }, rangeOf({ limit, after })),
+          encodeAuditEntry,
+        );
       },
     }),
   ];

@@ -27,7 +27,7 @@ import { userRoutes } from './users.js';
 export { type AdminAccess, createAdminGuard } from './access.js';
 export type { AdminActor } from './admin-route.js';
 export { acknowledgeAlert, listAlerts } from './alerts.js';
-export { type AuditFilter, encodeAuditEntry, listAudit } from './audit.js';
+export { type AuditFilter, auditDays, encodeAuditEntry, listAudit } from './audit.js';
 export {
   adjustBalance,
   allowTopUps,

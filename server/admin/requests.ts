@@ -50,15 +50,20 @@ export function listRequests(
   return readPage(range, read, ({ at, requestId: id }) => ({ at, id }));
 }
 
-/** The query without days that have no request of its model; undefined if no day has one. */
+/** The query without days that have no request of its model or its route; undefined if no day has one. */
 async function daysWith(
-  usageDays: Pick<UsageDays, 'daysOfModel'>,
+  usageDays: Pick<UsageDays, 'daysWith'>,
   query: AnyRequestQuery,
 ): Promise<AnyRequestQuery | undefined> {
-  const { model, from, to } = query;
+  const { model, route, from, to } = query;
   // A span without a beginning has no days to look at.
-  if (model === undefined || to - from > MAX_SPAN_MS) return query;
-  const days = await usageDays.daysOfModel(model, { from: dayOf(from), to: dayOf(to) });
+  if ((model === undefined && route === undefined) || to - from > MAX_SPAN_MS) return query;
+  const range = { from: dayOf(from), to: dayOf(to) };
+  const [ofModel, ofRoute] = await Promise.all([
+    model === undefined ? undefined : usageDays.daysWith('model', model, range),
+    route === undefined ? undefined : usageDays.daysWith('route', route, range),
+  ]);
+  const days = (ofModel ?? ofRoute ?? []).filter((day) => ofRoute === undefined || ofRoute.includes(day));
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined) return undefined;
   return { ...query, from: Math.max(from, Date.parse(first)), to: Math.min(to, Date.parse(last) + DAY_MS) };
@@ -99,7 +104,8 @@ export const RequestShape = Type.Object({
   cost: optional(Nullable(Type.Number()), 'Cost in the currency of the prices. Only if the gateway has prices.'),
 });
 
-const DayText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$', title: 'a day such as 2026-06-15' });
+/** A day by UTC. */
+export const DayText = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\d$', title: 'a day such as 2026-06-15' });
 /** First and last day of a range. */
 export const DAYS_QUERY = {
   from: { schema: DayText, description: 'First day by UTC, e.g. 2026-06-15. Default: 30 days.' },

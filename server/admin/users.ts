@@ -1,5 +1,5 @@
 /*
- * Users for operators: search by the beginning of an address, a name or an id, details, suspension, sign-out, and the
+ * Users for operators: search by the beginning of an address, a word of a name or an id, details, suspension, sign-out, and the
  * plan of the account. Every change is one transaction with its audit row, in the room of the subject. A user may be
  * named by their id or by the id of their account.
  */
@@ -217,7 +217,8 @@ export function userRoutes(services: AdminServices): Route[] {
       method: 'GET',
       path: '/users',
       summary: 'List users',
-      description: 'Lists users, newest first; `q` searches by the beginning of an address, a name or an id.',
+      description:
+        'Lists users, newest first; `q` searches by the beginning of an address, an id, a name, or its second or last word.',
       query: {
         q: { schema: Text, description: 'Beginning of the address, the name, the id, or the id of the account.' },
         state: { schema: OneOf('active', 'suspended'), description: 'Only these. Default: all.' },

@@ -25,30 +25,27 @@ export function applicationPages(services: ConsoleServices): Route[] {
           content:
             applications.length === 0
               ? html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`
-              : html`${applications.map((one, index) => renderApplication(one, { index, issuer: services.site().url }, locale))}`,
+              : html`<section class="card" aria-label="${t.issuer}">${facts([[t.issuer, html`<bdi class="mono small whole">${services.site().url}</bdi>`]])}<p class="small muted">${t.issuerWords}</p></section>
+${applications.map((one, index) => renderApplication(one, index, locale))}`,
         };
       },
     }),
   ];
 }
 
-function renderApplication(
-  { name, redirectUris, signIns }: ListedApplication,
-  { index, issuer }: { index: number; issuer: string },
-  locale: Locale,
-): Html {
+function renderApplication({ name, redirectUris, signIns }: ListedApplication, index: number, locale: Locale): Html {
   const t = locale.texts.console.applications;
+  const [latest] = signIns;
   const about = facts([
     [t.clientId, html`<code>${name}</code>`],
-    [t.issuer, html`<bdi class="mono small">${issuer}</bdi>`],
-    [t.addresses, html`${redirectUris.map((uri) => html`<bdi class="mono small whole">${uri}</bdi> `)}`],
-    [t.last, signIns[0] ? locale.minute(signIns[0].at) : t.never],
+    [t.addresses, html`${redirectUris.map((uri) => html`<bdi class="mono small whole wide">${uri}</bdi> `)}`],
   ]);
   return section(
     `application-${index}`,
     name,
     html`${about}
 ${signIns.length > 0 && renderSignIns(signIns, locale)}`,
+    html`<span class="small muted">${latest ? html`${t.last}: ${locale.minute(latest.at)}` : t.noSignIns}</span>`,
   );
 }
 

@@ -3,12 +3,11 @@
  * is named by address or name as well: rows about and by the user and the account are meant then.
  */
 
-import { type AuditFilter, listAudit } from '../admin/index.js';
+import { type AuditFilter, auditDays, listAudit } from '../admin/index.js';
 import { AUDIT_ACTIONS } from '../audit/index.js';
 import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import { filterCard, html, linkTo } from '../site/index.js';
-import { readRangeQuery } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -21,7 +20,6 @@ import {
 import { history } from './history.js';
 
 const PATH = '/admin/audit';
-const DAY_MS = 24 * 60 * 60 * 1000;
 /** Of the users that one text names. */
 const PERSONS = 2;
 
@@ -55,8 +53,7 @@ async function personsOf({ state: { users } }: ConsoleServices, text: string) {
 
 async function filterOf(services: ConsoleServices, { query }: ConsoleCall): Promise<AuditFilter> {
   const [subject, actor, action] = [query('subject'), query('actor'), choiceOf(query('action'), AUDIT_ACTIONS)];
-  const [from, to] = [query('from'), query('to')];
-  const days = from !== undefined || to !== undefined ? readRangeQuery({ from, to }, services.clock.now()) : undefined;
+  const days = auditDays({ from: query('from'), to: query('to') }, services.clock.now());
   const [about, by] = await Promise.all([
     subject === undefined ? [] : personsOf(services, subject),
     actor === undefined ? [] : personsOf(services, actor),
@@ -67,7 +64,7 @@ async function filterOf(services: ConsoleServices, { query }: ConsoleCall): Prom
       actor: [actor, ...by.flatMap(({ id }) => ['user', 'operator', 'billing'].map((kind) => `${kind}:${id}`))],
     }),
     ...(action && { action }),
-    ...(days && { from: Date.parse(days.from), to: Date.parse(days.to) + DAY_MS }),
+    ...days,
   };
 }
 

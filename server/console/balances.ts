@@ -19,17 +19,7 @@ import {
 import type { Route } from '../http/index.js';
 import type { StatementLine } from '../ledger/index.js';
 import type { OrderRecord } from '../payments/index.js';
-import {
-  badge,
-  copyableId,
-  dataTable,
-  filterCard,
-  type Html,
-  html,
-  type Locale,
-  linkTo,
-  orderBadge,
-} from '../site/index.js';
+import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -42,9 +32,11 @@ import {
 } from './console-route.js';
 import { action, actions, choiceField, textField } from './forms.js';
 import { chooseOwner, readOwner } from './owner-filter.js';
-import { actorName, backTo, emptyList, facts, ownersOf, type People, peopleOf, section } from './parts.js';
+import { actorName, backTo, emptyList, facts, ownersOf, type People, peopleOf, searchBar, section } from './parts.js';
 
 const PATH = '/admin/balances';
+/** A reference that is an order. */
+const ORDER = /^MG[0-9A-Z]{8}$/;
 const ID = { id: { description: 'Id of the account, or of its user.' } };
 const ERRORS = ['user_not_found', 'account_not_found', 'invalid_value'] as const;
 
@@ -162,12 +154,13 @@ async function balancesPage(services: ConsoleServices, call: ConsoleCall): Promi
     title: locale.texts.console.pages.balances,
     current: 'balances',
     lead: html`${t.lead} <a href="/docs/accounts/payments">${t.how}</a>`,
-    content: html`${filterCard(
+    content: html`${searchBar(
       {
         path: PATH,
-        label: t.title,
+        label: t.user,
+        placeholder: texts.console.ownerHint,
+        value: account.text,
         reset: search === undefined ? undefined : PATH,
-        fields: [{ kind: 'text', name: 'q', label: t.user, value: account.text, placeholder: texts.console.ownerHint }],
       },
       locale,
     )}
@@ -243,26 +236,36 @@ async function balancePage(services: ConsoleServices, call: ConsoleCall): Promis
     back: backTo(PATH, locale.texts.console.pages.balances),
     primary: renderActions(whole, mayTopUp(services, topsUp), call),
     content: html`<section class="card stack">
+${balance && renderTotals(balance, locale)}
 ${facts([
-  [t.account, copyableId(user.accountId, t.account, locale)],
   [
     t.user,
     isBilling
       ? html`<bdi class="whole">${user.email ?? user.name ?? user.id}</bdi>`
       : html`<a href="/admin/users/${user.id}"><bdi class="whole">${user.email ?? user.name ?? user.id}</bdi></a>`,
   ],
-  [t.amount, balance && moneyOf(balance, balance.amount, locale)],
-  [t.reserved, balance && moneyOf(balance, balance.reserved, locale)],
-  [t.free, balance && moneyOf(balance, balance.free, locale)],
   [t.state, balance && stateBadge(balance, locale)],
   [t.topsUp, topsUp === null ? t.asSetting : topsUp ? t.yes : t.no],
   [t.since, balance?.heldAt && locale.minute(balance.heldAt)],
+  [t.account, copyableId(user.accountId, t.account, locale)],
 ])}
 ${!balance && html`<p class="muted">${t.noBalance}</p>`}
 </section>
 ${section('movements', t.movements, renderLines(whole, people, locale), balance && html`<a class="small" href="${PATH}/${user.accountId}/statement.csv" download>${t.csv}</a>`)}
 ${section('top-ups', t.topUps, renderTopUps(whole.topUps, locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${locale.texts.console.users.allOrders}</a>`)}`,
   };
+}
+
+/** What there is, and how much of it running requests hold. */
+function renderTotals(balance: BalanceState, locale: Locale): Html {
+  const t = locale.texts.console.balances;
+  const { amount, reserved, free } = balance;
+  const figures = [
+    [t.amount, amount],
+    [t.free, free],
+    [t.reserved, reserved],
+  ] as const;
+  return html`<dl class="totals">${figures.map(([name, micros]) => html`<div><dt>${name}</dt><dd>${moneyOf(balance, micros, locale)}</dd></div>`)}</dl>`;
 }
 
 /** By the choice of an operator; without one by the setting. */
@@ -298,13 +301,6 @@ function renderActions({ user, balance }: WholeBalance, topsUp: boolean, call: C
     }),
   ];
   return actions([
-    !topsUp &&
-      action({ path: `${path}/allow`, label: t.allow, about, words: t.allowWords, button: t.allowNow }, locale),
-    topsUp &&
-      action(
-        { path: `${path}/refuse`, label: t.refuse, about, words: t.refuseWords, button: t.refuseNow, isBad: true },
-        locale,
-      ),
     balance !== undefined &&
       action(
         {
@@ -322,6 +318,13 @@ function renderActions({ user, balance }: WholeBalance, topsUp: boolean, call: C
     balance !== undefined &&
       balance.heldAt !== null &&
       action({ path: `${path}/resume`, label: t.resume, about, words: t.resumeWords, button: t.resumeNow }, locale),
+    !topsUp &&
+      action({ path: `${path}/allow`, label: t.allow, about, words: t.allowWords, button: t.allowNow }, locale),
+    topsUp &&
+      action(
+        { path: `${path}/refuse`, label: t.refuse, about, words: t.refuseWords, button: t.refuseNow, isBad: true },
+        locale,
+      ),
   ]);
 }
 
@@ -345,7 +348,7 @@ function renderLines({ user, balance, lines }: WholeBalance, people: People, loc
       {
         head: texts.balance.kind,
         cell: ({ kind, note, reference }) =>
-          html`<span class="entry">${kinds[kind] ?? kind}</span><span class="detail small muted">${kind === 'adjustment' ? actorName(note, people, locale) : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html` · <bdi class="mono">${reference}</bdi>`}</span>`,
+          html`<span class="entry">${kinds[kind] ?? kind}</span><span class="detail small muted">${kind === 'adjustment' ? html`${t.by} ${actorName(note, people, locale)}` : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html` · ${ORDER.test(reference) ? html`<a href="/admin/orders/${reference}"><code>${reference}</code></a>` : html`<bdi class="said">${reference}</bdi>`}`}</span>`,
       },
       { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => movementOf(line, locale) },
       { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },
@@ -372,8 +375,11 @@ function renderTopUps(orders: readonly OrderRecord[], locale: Locale): Html {
       { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
       { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
       {
-        head: t.refund,
-        cell: ({ code, state }) => state === 'paid' && html`<a href="/admin/orders/${code}">${t.refundLink}</a>`,
+        head: t.refundLink,
+        isActions: true,
+        cell: ({ code, state }) =>
+          state === 'paid' &&
+          html`<a class="button button-quiet button-small" href="/admin/orders/${code}">${t.refundLink}…</a>`,
       },
     ],
   });

@@ -8,8 +8,11 @@ import type { Route } from '../http/index.js';
 import { emptyState, type Html, html, linkTo } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
 import { action, actions, BUDGETS_FORM, budgetField, budgetText, readBudgets, textField } from './forms.js';
-import { renderBudget } from './parts.js';
+import { emptyList, renderBudget, searchBar } from './parts.js';
 
+const PATH = '/admin/groups';
+/** More are searched. */
+const SEARCHED = 10;
 const NAME = { name: { description: 'Name of the group.' } };
 /** A page stays below 80 kB. */
 const SHOWN = 50;
@@ -89,6 +92,9 @@ async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise
   const t = own.groups;
   const search = query('q')?.toLowerCase() ?? '';
   const found = (await listGroups(services)).filter(({ name }) => name.includes(search));
+  const reset = search === '' ? undefined : PATH;
+  const words = html`${t.noneWords} <a href="/docs/operate/keys-and-budgets">${t.how}</a>`;
+  const empty = emptyList({ title: t.none, words: reset === undefined ? words : t.noneFound, reset }, locale);
   const isNew = problem !== undefined && fields.includes('name');
   const currency = services.prices?.currency;
   const budgets = { id: 'budgets-new', value: isNew ? readBudgets(field) : [], currency };
@@ -109,8 +115,9 @@ async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise
     current: 'groups',
     lead: t.lead,
     primary: action({ ...create, fields: inputs, isPrimary: true, isOpen: isNew }, locale, problem),
-    content: html`<section class="card" aria-label="${own.pages.groups}">
-${found.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows groups">${found.slice(0, SHOWN).map((group) => renderGroup(group, { call, currency, isSent: sentTo === group.name }))}</ul>`}
+    content: html`${(search !== '' || found.length > SEARCHED) && searchBar({ path: PATH, label: t.search, placeholder: t.search, value: query('q'), reset }, locale)}
+<section class="card" aria-label="${own.pages.groups}">
+${found.length === 0 ? emptyState(empty.title, empty.words) : html`<ul class="rows groups">${found.slice(0, SHOWN).map((group) => renderGroup(group, { call, currency, isSent: sentTo === group.name }))}</ul>`}
 ${found.length > SHOWN && html`<p class="small muted">${t.more(found.length - SHOWN)}</p>`}
 </section>`,
   };

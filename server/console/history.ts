@@ -42,7 +42,7 @@ export async function history(
       {
         head: t.action,
         cell: (entry) =>
-          html`<span class="entry" title="${entry.action}">${t.actions[entry.action]}</span>${changeOf(entry, reader)}${entry.note !== null && entry.note !== '' && html`<span class="detail small said"><span class="visually-hidden">${t.note}: </span><bdi>${entry.note}</bdi></span>`}`,
+          html`<span class="entry" title="${entry.action}">${t.actions[entry.action]}</span>${detailOf(entry, reader, t.note)}`,
       },
       ...(withSubject
         ? [
@@ -53,7 +53,7 @@ export async function history(
             },
           ]
         : []),
-      { head: t.actor, inCard: 'plain', cell: ({ actor }) => actorName(actor, people, locale) },
+      { head: t.actor, cardHead: t.by, cell: ({ actor }) => actorName(actor, people, locale) },
       {
         head: t.time,
         isNumber: true,
@@ -96,6 +96,9 @@ function renderSubject(
   if (name !== undefined && path !== undefined) {
     return html`<a href="${path}" title="${subject}"><bdi>${name}</bdi></a>`;
   }
+  if (/^in[vc]_/.test(subject) && path !== undefined) {
+    return html`<a class="small key" href="${path}" title="${subject}">${locale.texts.console.pages[subject.startsWith('inv') ? 'invitations' : 'incidents']}</a>`;
+  }
   const [kind, of] = subject.split(':');
   if (kind === 'group' && of !== undefined && path !== undefined) return html`<a href="${path}"><bdi>${of}</bdi></a>`;
   return copyableId(subject, locale.texts.console.history.subject, locale, path);
@@ -115,6 +118,41 @@ function pathOf(subject: string, action: string): string | undefined {
   return undefined;
 }
 
+/** A part of a change of a key, such as `own grants images,extract` or `rpm 30`, with its name as on its page. */
+const KEY_PART = /^(?:own )?(grants|rpm|models|priority|expires) (.+)$/;
+
+function keyPart(part: string, locale: Locale): string {
+  const { keys: t, users, asPlan } = locale.texts.console;
+  const [, field, value = ''] = KEY_PART.exec(part) ?? [];
+  if (field === undefined) return t.name;
+  const names = { grants: t.grants, rpm: t.rpm, models: t.models, priority: t.priority, expires: t.ends };
+  const words: Readonly<Record<string, string>> = {
+    'as the plan': asPlan,
+    'with the plan': t.withPlan,
+    unlimited: users.unlimited,
+    all: locale.texts.usage.all,
+    never: users.never,
+  };
+  const grants: Readonly<Record<string, string>> = t.grantNames;
+  const listed = value.split(',').map((one) => (field === 'grants' ? (grants[one] ?? one) : one));
+  const time = field === 'expires' ? Date.parse(value) : Number.NaN;
+  const is = words[value] ?? (Number.isNaN(time) ? listed.join(', ') : locale.dayText(time));
+  return `${names[field as keyof typeof names]}: ${is}`;
+}
+
+/** An amount such as `500 EUR` in the form of the language. */
+function moneyOf(text: string, { smallMoney }: Locale): string {
+  const [amount = '', currency = ''] = text.split(' ');
+  return smallMoney(Number(amount) * 1_000_000, currency);
+}
+
+/** What was added to a balance or taken from it. */
+function signedMoney(text: string, action: string, locale: Locale): string {
+  const [, sign, amount] = /^(-?)(\d{1,15}(?:\.\d{1,6})? [A-Z]{3})$/.exec(text) ?? [];
+  if (amount === undefined) return text;
+  return `${sign === '-' || action === 'balance.taken-back' ? '−' : '+'}${moneyOf(amount, locale)}`;
+}
+
 type ReadState = (state: string, action: string) => string;
 
 /** Codes of a log in words. Texts of people are none of them, and stay as they are. */
@@ -132,24 +170,47 @@ function stateReader({ catalogue }: Services, locale: Locale): ReadState {
     invitation: own.invitations.roles,
     incident: status.incidentKinds,
   };
+  const { never: lifetime, ...periods } = own.budgets.resets;
+  const resets: Readonly<Record<string, string>> = { ...periods, lifetime };
   return (state, action) => {
     const kind = action.split('.')[0] ?? '';
     if (kind === 'plan') return planName({ catalogue, locale }, state);
+    if (kind === 'key' && (state === 'name' || KEY_PART.test(state))) return keyPart(state, locale);
+    if (kind === 'balance') return signedMoney(state, action, locale);
     const known = named[kind] ?? states;
     if (Object.hasOwn(known, state)) return known[state] as string;
     return state
       .replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z/g, '$1 $2 UTC')
-      .replace(/(?<![\w.-])\d{4,15}(?= (?:tokens|requests)\b)/g, (digits) => locale.count(Number(digits)));
+      .replace(/(?<![\w.-])\d{4,15}(?= (?:tokens|requests)\b)/g, (digits) => locale.count(Number(digits)))
+      .replace(/(?<![\w.-])\d{1,15}(?:\.\d{1,6})? [A-Z]{3}\b/g, (money) => moneyOf(money, locale))
+      .replace(/(?<=\S)\/(day|month|lifetime)\b/g, (_, period: string) => ` ${resets[period]}`);
   };
 }
 
-/** What it was and what it is. Parts that are the same are left out. */
-function changeOf({ from, to, action }: AuditEntry, read: ReadState): Html | false {
-  if (to === null) return false;
-  const [before, after] = [from?.split('; ') ?? [], to.split('; ')];
+/** What changed and why, in one running text. */
+function detailOf(entry: AuditEntry, read: ReadState, reason: string): Html | false {
+  const changes = changesOf(entry, read);
+  const note =
+    entry.note !== null &&
+    entry.note !== '' &&
+    html`<span class="said"><span class="visually-hidden">${reason}: </span><bdi>${entry.note}</bdi></span>`;
+  if (changes.length === 0 && note === false) return false;
+  return html`<span class="detail small muted">${changes.map((change, index) => html`${index > 0 && ' · '}<span>${change}</span>`)}${changes.length > 0 && note && ' · '}${note}</span>`;
+}
+
+/** What it was and what it is. Parts that are the same are left out; a part of a key is named once. */
+function changesOf({ from, to, action }: AuditEntry, read: ReadState): readonly string[] {
+  if (to === null) return [];
+  const [before, after] = [(from ?? '').split('; '), to.split('; ')];
+  if (from === null) return after.map((part) => read(part, action));
   const isList = after.length > 1 && before.length === after.length;
   const changes = isList
-    ? after.flatMap((part, index) => (part === before[index] ? [] : [[before[index] ?? null, part] as const]))
+    ? after.flatMap((part, index) => (part === before[index] ? [] : [[before[index] ?? '', part] as const]))
     : [[from, to] as const];
-  return html`${changes.map(([old, now]) => html`<span class="detail small muted">${old !== null && `${read(old, action)} → `}${read(now, action)}</span>`)}`;
+  return changes.map(([old, now]) => {
+    const is = read(now, action);
+    const was = read(old, action);
+    const name = /^[^:]+: /.exec(is)?.[0] ?? '';
+    return name !== '' && was.startsWith(name) ? `${was} → ${is.slice(name.length)}` : `${was} → ${is}`;
+  });
 }

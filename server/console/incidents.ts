@@ -20,6 +20,7 @@ import {
   rangeOf,
 } from './console-route.js';
 import { action, actions, choiceField, chosen, presetField, textField } from './forms.js';
+import { section } from './parts.js';
 
 const PATH = '/admin/incidents';
 const MAX_TITLE = 200;
@@ -129,20 +130,46 @@ ${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field
       locale,
       problem,
     ),
-    content: html`<section class="card" aria-label="${own.pages.incidents}">
-${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((incident) => renderIncident(incident, services.clock.now(), locale))}</ul>`}
-${pagesOf(call, { path: PATH, ...(next && { next }) })}
-</section>`,
+    content: html`${items.length === 0 && html`<section class="card" aria-label="${own.pages.incidents}">${emptyState(t.none, t.noneWords)}</section>`}${renderList('open', t.now, items.filter(isOpen), { now, locale })}
+${renderList(
+  'ended',
+  t.past,
+  items.filter((one) => !isOpen(one)),
+  { now, locale },
+)}
+${pagesOf(call, { path: PATH, ...(next && { next }) })}`,
   };
 }
 
+const isOpen = ({ endedAt }: Incident) => endedAt === null;
+
+function renderList(
+  id: string,
+  title: string,
+  incidents: readonly Incident[],
+  { now, locale }: { now: number; locale: Locale },
+): Html | false {
+  if (incidents.length === 0) return false;
+  return section(
+    `incidents-${id}`,
+    title,
+    html`<ul class="rows">${incidents.map((one) => renderIncident(one, now, locale))}</ul>`,
+  );
+}
+
+/** Its state, its kind and times, and below them what users read, by time. */
 function renderIncident(incident: Incident, now: number, locale: Locale): Html {
   const { id, kind, title, message, outcome, startedAt, endedAt } = incident;
   const { texts, minute } = locale;
-  const t = texts.console.incidents;
-  const isOpen = endedAt === null;
-  const isPlanned = isOpen && startedAt > now;
-  const state = isPlanned ? badge(texts.status.planned) : badge(isOpen ? t.open : t.closed, isOpen ? 'warn' : 'good');
+  const { incidents: t, span } = texts.console;
+  const isPlanned = endedAt === null && startedAt > now;
+  const tone = endedAt !== null ? 'good' : isPlanned ? 'plain' : kind === 'outage' ? 'bad' : 'warn';
+  const state = isPlanned ? texts.status.planned : endedAt === null ? t.open : t.closed;
+  const took = isPlanned
+    ? t.inTime(span(startedAt - now)).toLowerCase()
+    : endedAt === null
+      ? t.lasting(span(now - startedAt))
+      : t.lasted(span(endedAt - startedAt));
   const fields = html`<div class="field"><label for="outcome-${id}">${t.outcome}</label><textarea class="input" id="outcome-${id}" name="outcome" maxlength="${MAX_WORDS}"></textarea></div>
 `;
   const close = action(
@@ -157,9 +184,12 @@ function renderIncident(incident: Incident, now: number, locale: Locale): Html {
     },
     locale,
   );
-  const tone = isOpen && !isPlanned ? (kind === 'outage' ? 'bad' : 'warn') : 'plain';
-  return html`<li><div class="stack-small"><span class="row row-apart incident-head"><strong><bdi>${title}</bdi></strong>${state}</span>
-<span class="row small muted">${badge(texts.status.incidentKinds[kind], tone)}<span>${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}</span></span>
-${message !== null && html`<p class="small">${message}</p>`}${outcome !== null && html`<p class="small">${outcome}</p>`}
-</div>${isOpen && actions([close])}</li>`;
+  const log = [
+    { at: startedAt, words: message },
+    { at: endedAt, words: outcome },
+  ].filter(({ at, words }) => at !== null && words !== null);
+  return html`<li><div class="stack-small"><span class="row incident-head"><strong><bdi>${title}</bdi></strong>${badge(state, tone)}</span>
+<p class="small muted">${texts.status.incidentKinds[kind]} · ${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`} · ${took}</p>
+${log.length > 0 && html`<ol class="incident-log">${log.map(({ at, words }) => html`<li><span class="small muted">${at !== null && minute(at)}</span><p>${words}</p></li>`)}</ol>`}
+</div>${endedAt === null && actions([close])}</li>`;
 }

@@ -35,7 +35,7 @@ export function consoleRoutes(services: ConsoleServices): Route[] {
     ...keyPages(services),
     ...groupPages(services),
     ...applicationPages(services),
-    ...modelPages(services),
+    ...modelPages(services, recent),
     ...modelPage(services, recent),
     ...requestPages(services),
     ...jobPages(services),

@@ -102,7 +102,7 @@ async function invitationsPage(services: ConsoleServices, call: ConsoleCall, lin
     current: 'invitations',
     lead: t.lead,
     primary: passkeys.state !== 'off' && renderForm(services, call, link !== undefined),
-    content: html`${link !== undefined && renderLink(link, locale)}${passkeys.state === 'off' && html`<p class="notice notice-warn">${t.off} <span lang="en">${passkeys.reason}</span></p>`}
+    content: html`${link !== undefined && renderLink(link, locale)}${passkeys.state === 'off' && html`<div class="notice notice-warn stack-small"><p><strong>${t.off}</strong> <a href="/docs/accounts/sign-in">${t.how}</a></p><p class="small" lang="en">${passkeys.reason}</p></div>`}
 <section class="card stack">
 ${dataTable<InvitationRecord>({
   label: t.open,
@@ -115,11 +115,15 @@ ${dataTable<InvitationRecord>({
       cell: ({ name, id }) =>
         html`<bdi class="entry">${name ?? t.unnamed}</bdi><code class="detail small muted key">${id}</code>`,
     },
-    { head: t.role, inCard: 'end', cell: ({ role }) => badge(t.roles[role], role === 'operator' ? 'warn' : 'plain') },
+    { head: t.role, inCard: 'end', cell: ({ role }) => renderRole(t.roles[role], role === 'operator') },
     ...(rows.some(({ userId }) => userId !== null) ? [replaced] : []),
     ...(rows.some(({ terms }) => terms !== null) ? [plans] : []),
     { head: t.by, cell: ({ invitedBy }) => actorName(invitedBy, people, locale) },
-    { head: t.expires, cell: ({ expiresAt }) => locale.minute(expiresAt) },
+    {
+      head: t.expires,
+      cell: ({ expiresAt }) =>
+        html`${locale.minute(expiresAt)}<span class="detail small muted">${t.left(own.span(Math.max(0, expiresAt - services.clock.now())))}</span>`,
+    },
     {
       head: t.withdrawHead,
       isActions: true,
@@ -140,6 +144,12 @@ ${dataTable<InvitationRecord>({
 })}
 </section>`,
   };
+}
+
+/** Its name, and below it what it may do. */
+function renderRole(text: string, isOperator: boolean): Html {
+  const [name = text, does] = text.split(': ');
+  return html`${badge(name, isOperator ? 'warn' : 'plain')}${does !== undefined && html`<span class="detail small muted">${does}</span>`}`;
 }
 
 function renderLink(link: string, locale: Locale): Html {

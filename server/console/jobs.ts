@@ -29,6 +29,7 @@ import {
   linkTo,
   type Tone,
 } from '../site/index.js';
+import { statusOfCode } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -50,6 +51,7 @@ const ID = { id: { description: 'Id of the job.' } };
 const STATES = ['active', ...JOB_STATES] as const;
 type JobState = (typeof JOB_STATES)[number];
 type ListedJob = Awaited<ReturnType<typeof listJobs>>['items'][number];
+type WholeJob = Awaited<ReturnType<typeof showJob>>['job'];
 
 const TONES: Readonly<Record<JobState, Tone>> = {
   queued: 'plain',
@@ -119,20 +121,21 @@ async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const wanted: JobState | 'all' | undefined = state === 'active' ? undefined : (state ?? 'all');
   const filter = { ...(kind && { kind }), ...(wanted && { state: wanted }), ...(owner !== undefined && { owner }) };
   const isUnclear = account.several.length > 0;
+  const filters = { kind, state, account: query('account') };
+  const reset = linkTo(PATH, filters) === PATH ? undefined : PATH;
   const [queues, page] = await Promise.all([
-    readQueues(services),
+    reset === undefined ? readQueues(services) : undefined,
     isUnclear ? { items: [], at: 0, leaseMs: 0, next: undefined } : listJobs(services, filter, rangeOf(call)),
   ]);
   const owners = await ownersOf(
     services,
     page.items.map((job) => job.owner),
   );
-  const filters = { kind, state, account: query('account') };
-  const reset = linkTo(PATH, filters) === PATH ? undefined : PATH;
   return {
     title: t.pages.jobs,
     current: 'jobs',
-    content: html`${renderQueues(queues.filter(isInUse), locale)}
+    lead: t.jobs.lead,
+    content: html`${queues && renderQueues(queues.filter(isInUse), locale)}
 ${filterCard(
   {
     path: PATH,
@@ -194,10 +197,44 @@ function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { tex
   return html`${badge(texts.words.jobStates[state], TONES[state])}${error && html`<span class="detail small"><code>${error.code}</code> <span class="muted">${texts.errors.meaningOf(error.code)}</span></span>`}`;
 }
 
-/** The message is left out where it says what the code means. */
+/** What happened and what can be done about it. The message is left out where it says what the code means. */
 function renderFailure({ code, message }: NonNullable<ReturnType<typeof failureOf>>, { texts }: Locale): Html {
   const meaning = texts.errors.meaningOf(code);
-  return html`<div class="notice notice-bad"><strong>${meaning}</strong> <code>${code}</code>${message !== meaning && html`<br><span class="small" lang="en"><bdi>${message}</bdi></span>`}</div>`;
+  const action = texts.errors.actionOf(code);
+  return html`<div class="notice notice-bad stack-small"><p><strong>${meaning}</strong> <code>${code}</code></p>${message !== meaning && html`<p class="small" lang="en"><bdi>${message}</bdi></p>`}${action !== undefined && html`<p class="small">${texts.console.jobs.toClients} ${action.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}</p>`}</div>`;
+}
+
+/** When it was submitted, began and ended, with how long each took. */
+function renderSteps({ state, createdAt, startedAt, finishedAt }: WholeJob, at: number, locale: Locale): Html {
+  const { console: own, words } = locale.texts;
+  const t = own.jobs.steps;
+  const name = words.jobStates[state];
+  const before = startedAt ?? createdAt;
+  const ended =
+    finishedAt === null
+      ? { name, at: undefined, took: t.since(spent(before, at, locale)), tone: TONES[state] }
+      : { name, at: finishedAt, took: afterWords(before, finishedAt, locale), tone: TONES[state] };
+  const began = startedAt !== null && {
+    name: t.began,
+    at: startedAt,
+    took: afterWords(createdAt, startedAt, locale),
+    tone: 'plain',
+  };
+  const submitted = { name: t.submitted, at: createdAt, took: undefined, tone: 'plain' };
+  return html`<ol class="job-steps">${[submitted, ...(began ? [began] : []), ended].map(
+    (step) =>
+      html`<li class="step-${step.tone}"><strong>${step.name}</strong>${step.at !== undefined && html`<span class="small">${locale.second(step.at)}</span>`}${step.took !== undefined && html`<span class="small muted">${step.took}</span>`}</li>`,
+  )}</ol>`;
+}
+
+function afterWords(from: number, to: number, locale: Locale): string {
+  const t = locale.texts.console.jobs.steps;
+  return to - from < 50 ? t.atOnce : t.after(spent(from, to, locale));
+}
+
+function spent(from: number, to: number, { texts, count }: Locale): string {
+  const ms = Math.max(0, to - from);
+  return ms < 10_000 ? texts.usage.list.seconds(count(Math.round(ms / 100) / 10)) : texts.console.span(ms);
 }
 
 function jobLink(id: string | null): Html | false {
@@ -210,7 +247,7 @@ function spanOf(ms: number | undefined, { texts }: Locale): string {
 
 async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
   const { locale, param } = call;
-  const { texts, minute, count } = locale;
+  const { texts, count } = locale;
   const { console: t, words } = texts;
   const { job, audit } = await showJob(services, param('id'));
   const owners = await ownersOf(services, [job.owner]);
@@ -219,6 +256,8 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
   const isOpen = state === 'queued' || state === 'running';
   const path = `/jobs/${encodeURIComponent(id)}`;
   const about = html`${words.jobs[job.kind]} · <code>${id}</code>`;
+  // What is wrong with an item fails again.
+  const isWorthIt = failure === null || statusOfCode(failure.code) >= 500;
   return {
     title: `${words.jobs[job.kind]}: ${words.jobStates[state]}`,
     current: 'jobs',
@@ -232,7 +271,7 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
             about,
             words: t.jobs.retryWords,
             button: t.jobs.retryNow,
-            isPrimary: true,
+            isPrimary: isWorthIt,
           },
           locale,
         ),
@@ -251,15 +290,12 @@ async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<Co
         ),
     ]),
     content: html`${failure && renderFailure(failure, locale)}<section class="card stack">
+${renderSteps(job, services.clock.now(), locale)}
 ${facts([
-  [t.users.state, badge(words.jobStates[state], TONES[state])],
-  [t.jobs.job, copyableId(id, t.jobs.job, locale)],
   [t.users.user, ownerLink(job.owner, owners)],
   [texts.usage.key, keyId !== null && html`<a href="/admin/keys/${keyId}"><code>${maskedKey(keyId)}</code></a>`],
-  [t.users.created, minute(job.createdAt)],
-  [t.jobs.inState, spanOf(inState(job, job), locale)],
   [t.jobs.position, queuePosition !== null && count(queuePosition)],
-  [t.jobs.runs, count(attempts)],
+  [t.jobs.runs, attempts > 1 && count(attempts)],
   [t.jobs.crashes, crashCount > 0 && count(crashCount)],
   [t.jobs.worker, worker && html`<code class="small">${worker.host} ${worker.pid}</code>`],
   ...Object.entries(workOf(job)).map(
@@ -269,6 +305,7 @@ ${facts([
         value !== null && html`<bdi class="mono small">${value}</bdi>`,
       ] as const,
   ),
+  [t.jobs.job, copyableId(id, t.jobs.job, locale)],
   [t.jobs.retryOf, jobLink(job.retryOf)],
   [t.jobs.retriedAs, jobLink(job.retriedAs)],
   [

@@ -1,6 +1,6 @@
 /*
  * API keys of all accounts in the console: search, make a key of the operator's own, and the page of one key with its
- * budgets, usage of today, history and actions. A new key is shown once, on the answer to its form, and never again. The
+ * budgets, usage of a week, history and actions. A new key is shown once, on the answer to its form, and never again. The
  * limits of a user's key are those of the plan, so its form has fewer fields. Rules and checks are those of the admin API.
  */
 
@@ -12,6 +12,7 @@ import {
   revokeKey,
   rotateKey,
   showKey,
+  sumUsage,
   type WholeKey,
 } from '../admin/index.js';
 import type { Route } from '../http/index.js';
@@ -36,7 +37,6 @@ import {
   linkTo,
   planName,
   readTypedDay,
-  spentOf,
 } from '../site/index.js';
 import {
   type ConsoleCall,
@@ -62,6 +62,7 @@ import {
 import { historySection } from './history.js';
 import { chooseOwner, readOwner } from './owner-filter.js';
 import { backTo, emptyList, facts, keyStateBadge, ownerLink, ownersOf, renderBudget, section } from './parts.js';
+import { shownDays, usageOfDays } from './usage-part.js';
 
 const PATH = '/admin/keys';
 const ID = { id: { description: 'Id of the key: 8 characters.' } };
@@ -308,9 +309,13 @@ async function keyPage(
   const { locale, param } = call;
   const now = services.clock.now();
   const whole = await showKey(services, shown?.id ?? param('id'), now);
-  const { record, today, currency, audit } = whole;
-  const [owners, groups] = await Promise.all([ownersOf(services, [record.accountId]), services.state.budgets.groups()]);
-  const { texts, count, day, shortCount } = locale;
+  const { record, audit } = whole;
+  const [owners, groups, days] = await Promise.all([
+    ownersOf(services, [record.accountId]),
+    services.state.budgets.groups(),
+    sumUsage(services, { by: 'day', keyId: record.id, ...shownDays(now) }),
+  ]);
+  const { texts, count, day } = locale;
   const { console: own, usage } = texts;
   const t = own.keys;
   const models = effectiveModels(record);
@@ -318,11 +323,12 @@ async function keyPage(
     ...(whole.budget ? [{ title: own.budgets.scopes.plan, budget: whole.budget }] : []),
     ...whole.budgets.map((budget) => ({ title: own.budgets.scopes[budget.scope as 'key'], budget })),
   ];
-  const spent = spentOf(today, currency, locale);
+  const used = { at: now, currency: services.prices?.currency, of: { key: record.id } };
   const names = groups.map(({ name }) => name);
   return {
     title: record.name,
     current: 'keys',
+    scripts: ['chart.js'],
     back: backTo(PATH, own.pages.keys),
     primary: renderActions(services, whole, call, names),
     content: html`${shown && renderNewKey(shown.key, locale)}
@@ -348,14 +354,9 @@ ${facts([
   [own.users.created, day(record.createdAt)],
   [t.lastUsed, record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)],
 ])}
-<p class="row small"><a href="${linkTo('/admin/requests', { key: record.id })}">${t.requests}</a></p>
 </section>
-${section(
-  'usage',
-  own.overview.today,
-  html`<dl class="totals"><div><dt>${usage.requests}</dt><dd>${shortCount(today.requests)}</dd></div><div><dt>${usage.failed}</dt><dd>${shortCount(today.failed)}</dd></div><div><dt>${usage.tokens}</dt><dd>${shortCount(today.inputTokens + today.outputTokens)}</dd></div>${spent !== undefined && html`<div><dt>${usage.spent}</dt><dd>${spent}</dd></div>`}</dl>
-${budgets.length > 0 && html`<h3>${t.budgets}</h3>${budgets.map(({ title, budget }) => html`<div class="stack-small"><strong class="small">${title}</strong>${renderBudget(budget, locale)}</div>`)}`}`,
-)}
+${section('usage', own.model.usage, usageOfDays(days, used, locale), html`<a class="small" href="${linkTo('/admin/requests', { key: record.id })}">${t.requests}</a>`)}
+${budgets.length > 0 && section('key-budgets', t.budgets, html`${budgets.map(({ title, budget }) => html`<div class="stack-small"><strong class="small">${title}</strong>${renderBudget(budget, locale)}</div>`)}`)}
 ${await historySection(services, audit, { locale })}`,
   };
 }

@@ -184,29 +184,31 @@ async function renderModel(
     services.state.audit.list({ subject: id, limit: HISTORY }),
   ]);
   const prices = pricesOf(services).get(id) ?? [];
+  const latency = latencies.get(id);
   const made = changed ? changesOf(changed) : [];
   const used = { at: services.clock.now(), currency: services.prices?.currency, of: { model: id } };
   const forms = modelActions(services, call, watched);
   return {
     title: id,
     current: 'models',
+    scripts: ['chart.js'],
     back: backTo('/admin/models', t.all),
     primary: actions(forms.whole),
-    content: html`${tested && renderTest(id, tested)}<section class="card stack">
+    content: html`${tested && renderTest(id, tested)}<div class="halves">${section(
+      'health',
+      own.models.health,
+      html`${latency ? renderLatency(latency, locale) : html`<p class="muted">${own.models.noAnswers}</p>`}
 ${facts([
-  [
-    own.models.health,
-    html`${badge(own.models.healths[health], HEALTH[health])}${made.map((what) => html` ${badge(t.changed[what], 'plain')}`)}`,
-  ],
+  [t.changedHere, made.length > 0 && html`${made.map((what) => html`${badge(t.changed[what], 'plain')} `)}`],
   [own.models.provider, model.provider !== id && html`<code class="small">${model.provider}</code>`],
   [t.names, names.length > 0 && html`<bdi class="mono small">${names.join(', ')}</bdi>`],
   [t.context, model.context_length !== null && t.tokens(locale.count(model.context_length))],
-  [own.models.latency, latencies.has(id) && renderLatency(latencies.get(id), locale)],
-])}
-</section>
-${section('usage', t.usage, usageOfDays(daysOfModels.get(id) ?? [], used, locale))}
-<div class="halves">${(serversOf(watched).length > 0 || forms.servers.some((one) => one !== false)) && section('servers', own.models.servers, renderServers(watched, locale), actions(forms.servers))}
+])}`,
+      badge(own.models.healths[health], HEALTH[health]),
+    )}
 ${section('prices', own.models.prices, html`${renderPrices(prices, locale)}${services.livePrices === undefined && html`<p class="small muted">${t.noCurrency}</p>`}`, actions(forms.prices))}</div>
+${section('usage', t.usage, usageOfDays(daysOfModels.get(id) ?? [], used, locale))}
+${(serversOf(watched).length > 0 || forms.servers.some((one) => one !== false)) && section('servers', own.models.servers, renderServers(watched, locale), actions(forms.servers))}
 <p class="small muted">${t.changeWords}</p>
 ${await historySection(services, audit, { locale })}`,
   };

@@ -4,7 +4,7 @@
  * the plugins file and the prices file, which the page names, and on the page of each model. Keys are never shown.
  */
 
-import { addModel, latenciesOf, type WatchedModel, watchModels } from '../admin/index.js';
+import { addModel, latenciesOf, type RecentUsage, type WatchedModel, watchModels } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
@@ -15,13 +15,12 @@ import {
   type HtmlValue,
   html,
   type Locale,
-  linkRow,
   linkTo,
   loadModels,
   type PriceLine,
   type Tone,
 } from '../site/index.js';
-import type { ModelLatency } from '../usage/index.js';
+import { addUp, type ModelLatency, type UsageGroup } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -32,7 +31,7 @@ import {
 } from './console-route.js';
 import { action, textField } from './forms.js';
 import { NEW_MODEL_FORM, readServer, serverFields } from './model-forms.js';
-import { section } from './parts.js';
+import { searchBar, section } from './parts.js';
 
 const PATH = '/admin/models';
 /** Models of a kind that are shown before one asks for all. */
@@ -48,8 +47,9 @@ export const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = {
 
 type Plugin = PluginGroup;
 
-export function modelPages(services: ConsoleServices): Route[] {
-  const show = (call: ConsoleCall) => modelsPage(services, call);
+/** @param recent Shared with the first page. */
+export function modelPages(services: ConsoleServices, recent: RecentUsage): Route[] {
+  const show = (call: ConsoleCall) => modelsPage(services, call, recent);
   return [
     consolePage(services, {
       path: '/models',
@@ -77,7 +77,7 @@ export function modelPages(services: ConsoleServices): Route[] {
 const isFailing = ({ health }: WatchedModel) => health === 'degraded' || health === 'down';
 const FAILING = 'failing';
 
-async function modelsPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
+async function modelsPage(services: ConsoleServices, call: ConsoleCall, recent: RecentUsage): Promise<ConsolePage> {
   const { locale, query } = call;
   const { console: own, models: words, usage } = locale.texts;
   const t = own.models;
@@ -88,14 +88,15 @@ async function modelsPage(services: ConsoleServices, call: ConsoleCall): Promise
   const nameOf = (kind: string) => words.kinds[kind as 'text'] ?? kind;
   const wanted = choiceOf(query('kind'), [FAILING, ...kinds]);
   const failing = found.filter(isFailing);
-  const tab = (kind: string | undefined, label: string, of: readonly WatchedModel[]) => ({
+  const tab = (value: string | undefined, label: string, of: readonly WatchedModel[]) => ({
+    value,
     label,
     count: locale.count(of.length),
-    href: linkTo(PATH, { kind, q: query('q') }),
-    isCurrent: wanted === kind,
   });
   const ofKind = (kind: string) => found.filter(({ model }) => model.kind === kind);
-  const facts = { prices: pricesOf(services), latencies: await latenciesOf(services) };
+  const [latencies, { daysOfModels }] = await Promise.all([latenciesOf(services), recent.get()]);
+  const isMock = all.every(({ model }) => model.mock);
+  const facts = { prices: pricesOf(services), latencies, daysOfModels, currency: services.prices?.currency, isMock };
   // Those that do not work first.
   const groups = [
     { id: FAILING, title: t.failing, rows: failing },
@@ -106,77 +107,172 @@ async function modelsPage(services: ConsoleServices, call: ConsoleCall): Promise
     current: 'models',
     lead: t.lead,
     primary: renderAdd(call),
-    content: html`<section class="card filter-card" aria-label="${locale.texts.words.filters}">
-<div class="row row-apart">${linkRow(words.kind, [
-      tab(undefined, usage.all, found),
-      ...(failing.length > 0 ? [tab(FAILING, t.failing, failing)] : []),
-      ...kinds.map((kind) => tab(kind, nameOf(kind), ofKind(kind))),
-    ])}<form class="find" method="get" action="${PATH}" role="search">${wanted !== undefined && html`<input type="hidden" name="kind" value="${wanted}">`}<label class="visually-hidden" for="find">${t.search}</label><input class="input" id="find" name="q" type="search" value="${query('q')}" maxlength="200" placeholder="${t.searchFor}"><button class="button button-quiet">${words.find}</button></form></div>
-</section>
+    content: html`${isMock && all.length > 0 && html`<p class="notice">${t.allMock} <a href="/docs/operate/connect-models">${t.connect}</a></p>`}${searchBar(
+      {
+        path: PATH,
+        label: t.search,
+        placeholder: t.searchFor,
+        value: query('q'),
+        tabs: {
+          name: 'kind',
+          label: words.kind,
+          value: wanted,
+          of: [
+            tab(undefined, usage.all, found),
+            ...(failing.length > 0 ? [tab(FAILING, t.failing, failing)] : []),
+            ...kinds.map((kind) => tab(kind, nameOf(kind), ofKind(kind))),
+          ],
+        },
+      },
+      locale,
+    )}
 ${groups.length === 0 && html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`}${groups.map(({ id, title, rows }) => renderGroup({ id, title, rows, facts, isWhole: wanted !== undefined }, call))}
 ${renderPluginCard(groupEntries(services.gateway.plugins()), locale)}
 <p class="small muted">${t.whereSet}</p>`,
   };
 }
 
+/** What is known of models besides their state. */
+interface Facts {
+  prices: ReturnType<typeof pricesOf>;
+  latencies: ReadonlyMap<string, ModelLatency>;
+  daysOfModels: ReadonlyMap<string, readonly UsageGroup[]>;
+  currency: string | undefined;
+  /** Whether all are mocks, which is said once. */
+  isMock: boolean;
+}
+
 interface GroupView {
   id: string;
   title: string;
   rows: readonly WatchedModel[];
-  facts: { prices: ReturnType<typeof pricesOf>; latencies: ReadonlyMap<string, ModelLatency> };
+  facts: Facts;
   /** Whether the page has this one alone. */
   isWhole: boolean;
 }
 
-/** Models beside each other: name and state, and in a line what is known of each. */
+/** The most used first: state, requests of the last days, time and price of each. */
 function renderGroup({ id, title, rows, facts, isWhole }: GroupView, { locale, query }: ConsoleCall): Html {
-  const t = locale.texts.console.models;
-  const shown = rows.slice(0, isWhole ? MOST : ROWS);
+  const { models: t, model: own } = locale.texts.console;
+  const { texts, shortCount } = locale;
+  const requestsOf = ({ model }: WatchedModel) =>
+    addUp((facts.daysOfModels.get(model.id) ?? []).map((day) => day.counts));
+  const used = rows.map((one) => ({ one, counts: requestsOf(one) }));
+  const sorted = used.sort((left, right) => right.counts.requests - left.counts.requests);
+  const shown = sorted.slice(0, isWhole ? MOST : ROWS);
+  // What is known of the others is their state.
+  const isQuiet = ({ one, counts }: (typeof sorted)[number]) =>
+    counts.requests === 0 && one.health === 'ok' && !facts.latencies.has(one.model.id);
+  const [busy, quiet] = [shown.filter((row) => !isQuiet(row)), shown.filter(isQuiet)];
   const more = rows.length - shown.length;
   const all = linkTo(PATH, { kind: id, q: query('q') });
   return section(
     `kind-${id}`,
     title,
-    html`<ul class="model-list">${shown.map((one) => {
-      const { model, health } = one;
-      const known = summaryOf(one, facts, locale);
-      return html`<li><div><a href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>${model.mock && html` ${badge(locale.texts.models.mock, 'plain')}`}<span class="state state-${HEALTH[health]}">${t.healths[health]}</span></div>
-${known.length > 0 && html`<p class="small muted">${known.map((part, index) => html`${index > 0 && ' · '}<span>${part}</span>`)}</p>`}</li>`;
-    })}</ul>${more > 0 && (isWhole ? html`<p class="small muted">${t.more(more)}</p>` : html`<p class="small"><a href="${all}">${t.showMore(more)}</a></p>`)}`,
-    html`<span class="small muted figures">${locale.count(rows.length)}</span>`,
+    html`${
+      (busy.length > 0 || quiet.length === 0) &&
+      dataTable<(typeof sorted)[number]>({
+        label: title,
+        isStacked: true,
+        rows: busy,
+        empty: { title: t.none, words: t.noneWords },
+        columns: [
+          {
+            head: texts.usage.by.model,
+            cell: ({ one: { model } }) =>
+              html`<a class="row-link" href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>${model.mock && !facts.isMock && html` ${badge(texts.models.mock, 'plain')}`}`,
+          },
+          {
+            head: texts.console.users.state,
+            inCard: 'end',
+            cell: ({ one: { health } }) =>
+              html`<span class="state state-${HEALTH[health]}">${t.healths[health]}</span>`,
+          },
+          { head: t.provider, inCard: 'plain', cell: ({ one }) => providerOf(one, locale) },
+          {
+            head: t.traffic,
+            isNumber: true,
+            cell: ({ counts }) => counts.requests > 0 && shortCount(counts.requests),
+          },
+          {
+            head: texts.usage.failed,
+            isNumber: true,
+            cell: ({ counts }) => counts.failed > 0 && shortCount(counts.failed),
+          },
+          {
+            head: t.answersIn,
+            isNumber: true,
+            cell: ({ one: { model } }) => {
+              const latency = facts.latencies.get(model.id);
+              return latency && duration(latency.total.p50, locale);
+            },
+          },
+          {
+            head: own.weight,
+            isNumber: true,
+            inCard: 'none',
+            cell: ({ one: { model } }) =>
+              model.upstreams.length > 1 && model.upstreams.map(({ weight }) => locale.count(weight ?? 1)).join(':'),
+          },
+          {
+            head: t.prices,
+            isNumber: true,
+            inCard: 'plain',
+            cell: ({ one: { model } }) => {
+              const lines = facts.prices.get(model.id) ?? [];
+              return shortPrice(lines, locale);
+            },
+          },
+        ],
+      })
+    }${
+      quiet.length > 0 &&
+      renderQuiet(
+        quiet.map(({ one }) => one),
+        facts,
+        locale,
+      )
+    }${more > 0 && (isWhole ? html`<p class="small muted">${t.more(more)}</p>` : html`<p class="small"><a href="${all}">${t.showMore(more)}</a></p>`)}`,
+    busy.length > 0 && html`<span class="small muted">${t.lastDays}</span>`,
   );
 }
 
-/** Provider, time and failures of the last hour, servers with weights, and price; what is not known is left out. */
-function summaryOf(
-  { model, upstreams }: WatchedModel,
-  { prices, latencies }: GroupView['facts'],
-  locale: Locale,
-): HtmlValue[] {
+/** Models that answer and were not asked: names beside each other. */
+function renderQuiet(models: readonly WatchedModel[], { isMock }: Facts, locale: Locale): Html {
   const { models: t, model: own } = locale.texts.console;
-  const latency = latencies.get(model.id);
+  const names = models.map(
+    ({ model, health }) =>
+      html`<li><span class="state state-${HEALTH[health]}"><span class="visually-hidden">${t.healths[health]} </span><a href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a></span>${model.mock && !isMock && html` ${badge(locale.texts.models.mock, 'plain')}`}</li>`,
+  );
+  return html`<div class="stack-small"><p class="small muted">${own.noUsage}</p>
+<ul class="quiet-models">${names}</ul></div>`;
+}
+
+/** The provider if it has a name of its own, and servers that fail or rest. */
+function providerOf({ model, upstreams }: WatchedModel, { texts }: Locale): Html | false {
+  const t = texts.console.models;
   const tries = upstreams.reduce((sum, one) => sum + one.tries, 0);
   const failures = upstreams.reduce((sum, one) => sum + one.failures, 0);
-  const weights = model.upstreams.map(({ weight }) => weight ?? 1);
-  const lines = prices.get(model.id) ?? [];
-  return [
+  const parts = [
     model.provider !== model.id && model.provider,
     upstreams.some(({ isCoolingDown }) => isCoolingDown) && t.cooling,
-    latency && t.typical(duration(latency.total.p50, locale)),
-    latency && t.answers(latency.answers),
-    tries > 0 && failures > 0 && t.failures(failures, tries),
-    weights.length > 1 && `${t.serverCount(weights.length)}, ${own.weight} ${weights.map(locale.count).join(':')}`,
-    lines.length > 0 && shortPrice(lines, locale),
-  ].filter((part) => part !== undefined && part !== false);
+    failures > 0 && t.failures(failures, tries),
+  ].filter((part) => part !== false);
+  return parts.length > 0 && html`<span class="small muted">${parts.join(' · ')}</span>`;
 }
 
 /** In and out in one figure, since both are for as many tokens. */
-function shortPrice(lines: readonly PriceLine[], { texts: { models: t, console: own }, smallMoney }: Locale): string {
+function shortPrice(
+  lines: readonly PriceLine[],
+  { texts: { models: t, console: own }, smallMoney }: Locale,
+): HtmlValue {
   const of = (unit: PriceLine['unit']) => lines.find((line) => line.unit === unit);
   const write = ({ amount, currency }: PriceLine) => smallMoney(amount, currency);
   const [input, output, first] = [of('input'), of('output'), lines[0]];
-  if (input && output) return own.models.inOut(write(input), write(output));
-  return first === undefined ? '' : t.unit(write(first), t.units[first.unit]);
+  if (input && output) {
+    return html`${own.models.inOut(write(input), write(output))}<span class="detail small muted">${own.models.million}</span>`;
+  }
+  return first !== undefined && t.unit(write(first), t.units[first.unit]);
 }
 
 /** Prices of all models, as people know them. */
@@ -217,13 +313,12 @@ function wordsOf({ model, upstreams }: WatchedModel): string {
   return [model.id, model.provider, ...servers, ...upstreams.map(({ name }) => name)].join(' ').toLowerCase();
 }
 
-export function renderLatency(latency: ModelLatency | undefined, locale: Locale): Html | string {
+/** Times of the last hour: half of the answers were faster, and all but one of twenty. */
+export function renderLatency({ answers, total, first }: ModelLatency, locale: Locale): Html {
   const t = locale.texts.console.models;
-  if (!latency) return '–';
-  const { answers, total, first } = latency;
-  const line = (name: string, { p50, p95 }: typeof total) =>
-    html`<li>${name} ${t.percentiles(duration(p50, locale), duration(p95, locale))}</li>`;
-  return html`<ul class="small">${first && line(t.firstToken, first)}${line(t.whole, total)}<li class="muted">${t.answers(answers)}</li></ul>`;
+  const figure = (name: string, { p50, p95 }: typeof total) =>
+    html`<div><dt>${name}</dt><dd>${duration(p50, locale)} <span class="small muted">${t.slowest(duration(p95, locale))}</span></dd></div>`;
+  return html`<dl class="totals">${first && figure(t.firstToken, first)}${figure(t.whole, total)}<div><dt>${t.answers}</dt><dd>${locale.count(answers)}</dd></div></dl>`;
 }
 
 function duration(ms: number, { texts, count }: Locale): string {

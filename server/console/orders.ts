@@ -7,7 +7,7 @@
 import { changeOrder, listOrders, ORDER_STATES, showOrder, type WholeOrder } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { type OrderRecord, type OrderState, type RecordedTransaction, receiptName } from '../payments/index.js';
-import { badge, dataTable, filterCard, type Html, html, type Locale, orderBadge, planName } from '../site/index.js';
+import { badge, dataTable, type Html, html, type Locale, orderBadge, planName } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -21,12 +21,14 @@ import {
 import { action, actions } from './forms.js';
 import { historySection } from './history.js';
 import { chooseOwner, readOwner } from './owner-filter.js';
-import { backTo, emptyList, facts, ownerLink, ownersOf, section } from './parts.js';
+import { backTo, emptyList, facts, ownerLink, ownersOf, searchBar, section } from './parts.js';
 
 const PATH = '/admin/orders';
 /** As users write it. */
 const CODE_TEXT = /^mg[0-9a-z]{8}$/i;
 const CODE = { code: { description: 'Code of the order.' } };
+/** Those that one looks for, in the order of their course. */
+const TABS = ['needs_review', 'pending', 'underpaid', 'paid', 'refunded', 'expired', 'cancelled'] as const;
 type Verb = 'confirm' | 'cancel' | 'refund';
 
 /** States in which a verb is offered. */
@@ -106,22 +108,22 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
     title: t.title,
     current: 'orders',
     lead: t.lead,
-    content: html`${filterCard(
+    content: html`${searchBar(
       {
         path: PATH,
-        label: t.title,
-        reset,
-        fields: [
-          { kind: 'text', name: 'q', label: t.search, value: code ?? account.text, placeholder: t.searchHint },
-          {
-            kind: 'choice',
-            name: 'state',
-            label: t.state,
-            value: state,
-            all: texts.usage.all,
-            choices: ORDER_STATES.map((value) => ({ value, label: texts.words.orderStates[value] })),
-          },
-        ],
+        label: t.search,
+        placeholder: t.searchHint,
+        value: code ?? account.text,
+        reset: search === undefined ? undefined : PATH,
+        tabs: {
+          name: 'state',
+          label: t.state,
+          value: state,
+          of: [undefined, ...TABS].map((value) => ({
+            value,
+            label: value === undefined ? texts.usage.all : texts.words.orderStates[value],
+          })),
+        },
       },
       locale,
     )}
@@ -145,11 +147,12 @@ ${dataTable<OrderRecord>({
       inCard: 'plain',
       cell: ({ planId }) => html`<bdi>${planName({ catalogue: services.catalogue, locale }, planId)}</bdi>`,
     },
-    { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
     {
-      head: t.received,
+      head: texts.orders.amount,
       isNumber: true,
-      cell: ({ paidAmount, currency }) => paidAmount > 0 && money(paidAmount, currency),
+      inCard: 'plain',
+      cell: (order) =>
+        html`${money(order.amount, order.currency)}${order.paidAmount > 0 && order.paidAmount !== order.amount && html`<span class="detail small muted">${t.arrived(money(order.paidAmount, order.currency))}</span>`}`,
     },
     { head: texts.orders.date, isNumber: true, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
   ],
@@ -279,6 +282,37 @@ function renderTransfers(transfers: readonly RecordedTransaction[], locale: Loca
       },
       { head: t.transfers.review, inCard: 'plain', cell: ({ review }) => review && badge(t.reviews[review], 'warn') },
       { head: t.transfers.booked, isNumber: true, inCard: 'plain', cell: ({ at }) => minute(at) },
+    ],
+  });
+}
+
+/** Orders on the page of their user. */
+export function ordersOfUser({ catalogue }: ConsoleServices, orders: readonly OrderRecord[], locale: Locale): Html {
+  const { texts, day, money } = locale;
+  const t = texts.console;
+  return dataTable<OrderRecord>({
+    label: t.users.orders,
+    isStacked: true,
+    rows: orders,
+    empty: { title: t.users.noOrders, words: t.users.noOrdersWords },
+    columns: [
+      {
+        head: texts.orders.code,
+        cell: ({ code }) => html`<a class="row-link" href="/admin/orders/${code}"><code>${code}</code></a>`,
+      },
+      { head: texts.orders.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
+      {
+        head: texts.orders.plan,
+        inCard: 'plain',
+        cell: ({ planId }) => html`<bdi>${planName({ catalogue, locale }, planId)}</bdi>`,
+      },
+      {
+        head: texts.orders.amount,
+        isNumber: true,
+        inCard: 'plain',
+        cell: ({ amount, currency }) => money(amount, currency),
+      },
+      { head: texts.orders.date, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
     ],
   });
 }

@@ -146,10 +146,11 @@ function renderSums({ id, title, groups, cell }: SumsView, { currency }: Overvie
       columns: [
         { head: t.overview.name, cell: ({ name }) => cell(name) },
         { head: usage.requests, isNumber: true, cell: ({ counts }) => shortCount(counts.requests) },
-        { head: usage.failed, isNumber: true, cell: ({ counts }) => shortCount(counts.failed) },
+        { head: usage.failed, isNumber: true, cell: ({ counts }) => counts.failed > 0 && shortCount(counts.failed) },
         {
           head: usage.tokens,
           isNumber: true,
+          inCard: 'none',
           cell: ({ counts }) => shortCount(counts.inputTokens + counts.outputTokens),
         },
         ...(currency === undefined
@@ -158,6 +159,7 @@ function renderSums({ id, title, groups, cell }: SumsView, { currency }: Overvie
               {
                 head: usage.cost(currency),
                 isNumber: true,
+                inCard: 'end' as const,
                 cell: ({ counts }: UsageGroup) => roughCost(counts, locale),
               },
             ]),
@@ -184,8 +186,8 @@ function renderFailures({ failures }: Overview, locale: Locale): Html {
       columns: [
         {
           head: usage.list.errorCode,
-          cell: ({ latest: { errorCode, status } }) =>
-            html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a><span class="detail small muted">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
+          cell: ({ latest: { errorCode, status }, times }) =>
+            html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a>${times > 1 && html` <span class="small muted">${t.overview.times(count(times))}</span>`}<span class="detail small muted meaning">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
         },
         {
           head: usage.list.routeAndModel,
@@ -194,13 +196,8 @@ function renderFailures({ failures }: Overview, locale: Locale): Html {
             html`<code>${route}</code>${model !== '' && html`<bdi class="detail small muted">${model}</bdi>`}`,
         },
         {
-          head: t.overview.times,
-          isNumber: true,
-          cell: ({ times }) => count(times),
-        },
-        {
           head: t.overview.latest,
-          inCard: 'line',
+          inCard: 'none',
           cell: ({ latest }) => {
             const id = shownRequestId(latest);
             return copyableId(id, usage.list.requestId, locale, linkTo('/admin/requests', { request_id: id }));

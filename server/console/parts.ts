@@ -7,7 +7,18 @@ import type { UserRecord } from '../accounts/index.js';
 import type { AdminServices } from '../admin/index.js';
 import type { BudgetState } from '../budgets/index.js';
 import { type ApiKeyRecord, isSiteAccount, keyState } from '../keys/index.js';
-import { badge, bar, type Html, type HtmlValue, html, keyBadge, keyEnd, type Locale } from '../site/index.js';
+import {
+  badge,
+  bar,
+  type Html,
+  type HtmlValue,
+  html,
+  keyBadge,
+  keyEnd,
+  type Locale,
+  linkRow,
+  linkTo,
+} from '../site/index.js';
 import { leftOf } from '../usage/index.js';
 
 /** Names and values; those without a value are left out. */
@@ -28,6 +39,41 @@ export function emptyList(
 ): { title: string; words: Html | string } {
   if (reset === undefined) return { title, words };
   return { title, words: html`${words} <a href="${reset}">${texts.console.showAll}</a>` };
+}
+
+export interface SearchBar {
+  /** Path of the page. */
+  path: string;
+  /** Of the field, for screen readers. */
+  label: string;
+  placeholder: string;
+  value: string | undefined;
+  /** Parts of the list. Default: it has none. */
+  tabs?: { name: string; label: string; value: string | undefined; of: readonly ListTab[] };
+  /** Address of the whole list. Default: nothing limits it. */
+  reset?: string | undefined;
+}
+
+export interface ListTab {
+  /** Undefined: all. */
+  value: string | undefined;
+  label: string;
+  /** How many there are, written. Default: it is not said. */
+  count?: string;
+}
+
+/** Above a list: its parts as links, and a field that searches it. */
+export function searchBar({ path, label, placeholder, value, tabs, reset }: SearchBar, { texts }: Locale): Html {
+  const { words, models } = texts;
+  const links = tabs?.of.map((tab) => ({
+    label: tab.label,
+    count: tab.count,
+    href: linkTo(path, { [tabs.name]: tab.value, q: value }),
+    isCurrent: tabs.value === tab.value,
+  }));
+  return html`<section class="card filter-card" aria-label="${words.filters}">
+<div class="row row-apart">${tabs && links && linkRow(tabs.label, links)}<form class="find" method="get" action="${path}" role="search">${tabs?.value !== undefined && html`<input type="hidden" name="${tabs.name}" value="${tabs.value}">`}<label class="visually-hidden" for="find">${label}</label><input class="input" id="find" name="q" type="search" value="${value}" maxlength="200" autocomplete="off" spellcheck="false" placeholder="${placeholder}"><button class="button button-quiet">${models.find}</button>${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${words.reset}</a>`}</form></div>
+</section>`;
 }
 
 /** A part of a page with a heading. @param id Unique in the page. */
@@ -119,4 +165,13 @@ export function keyStateBadge(key: ApiKeyRecord, now: number, locale: Locale): H
   const state = keyState(key, now);
   const end = keyEnd({ state, expiresAt: key.expiresAt }, locale);
   return html`${keyBadge(state, locale) || badge(locale.texts.console.keys.valid, 'good')}${end && html`<span class="detail small muted">${end}</span>`}`;
+}
+
+export function nameOfUser({ name, email, id }: Pick<UserRecord, 'id' | 'name' | 'email'>): string {
+  return name ?? email ?? id;
+}
+
+/** The user of an action, with the address, since two people may have one name. */
+export function aboutUser(user: Pick<UserRecord, 'id' | 'name' | 'email'>): Html {
+  return html`<bdi>${nameOfUser(user)}</bdi>${user.name !== null && user.email !== null && html` <bdi class="muted">${user.email}</bdi>`}`;
 }

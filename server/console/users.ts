@@ -20,19 +20,7 @@ import {
 import type { BudgetState } from '../budgets/index.js';
 import type { Route } from '../http/index.js';
 import type { ApiKeyRecord } from '../keys/index.js';
-import type { OrderRecord } from '../payments/index.js';
-import {
-  badge,
-  copyableId,
-  dataTable,
-  filterCard,
-  type Html,
-  html,
-  type Locale,
-  linkTo,
-  orderBadge,
-  planName,
-} from '../site/index.js';
+import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, planName } from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -56,16 +44,28 @@ import {
   textField,
 } from './forms.js';
 import { historySection } from './history.js';
-import { backTo, emptyList, facts, keyStateBadge, renderBudget, section, userRowLink } from './parts.js';
+import { ordersOfUser } from './orders.js';
+import {
+  aboutUser,
+  backTo,
+  emptyList,
+  facts,
+  keyStateBadge,
+  nameOfUser,
+  renderBudget,
+  searchBar,
+  section,
+  userRowLink,
+} from './parts.js';
 import { shownDays, usageOfDays } from './usage-part.js';
 
 const PATH = '/admin/users';
 const STATES = ['active', 'suspended'] as const;
 const MAX_DAYS = 3_660;
 /** Latest changes on the page of a user; the audit log has all. */
-const HISTORY = 5;
+const HISTORY = 3;
 /** Latest orders there; the page of orders has all. */
-const ORDERS = 5;
+const ORDERS = 3;
 const ID = { id: { description: 'Id of the user, or of the account.' } };
 
 export function userPages(services: ConsoleServices): Route[] {
@@ -87,8 +87,12 @@ export function userPages(services: ConsoleServices): Route[] {
     consolePage(services, {
       path: '/users',
       summary: 'Users in the console',
-      description: 'Page of all users, with search by the beginning of an address, a name or an id.',
-      query: { q: 'Beginning of an address, a name or an id.', state: '`active` or `suspended`.', after: 'Cursor.' },
+      description: 'Page of all users, with search by the beginning of an address, a word of a name or an id.',
+      query: {
+        q: 'Beginning of an address, an id, a name, or its second or last word.',
+        state: '`active` or `suspended`.',
+        after: 'Cursor.',
+      },
       show: (call) => usersPage(services, call),
     }),
     consolePage(services, {
@@ -191,22 +195,22 @@ async function usersPage(services: ConsoleServices, call: ConsoleCall): Promise<
     title: t.title,
     current: 'users',
     lead: t.lead,
-    content: html`${filterCard(
+    content: html`${searchBar(
       {
         path: PATH,
-        label: t.title,
-        reset: isFiltered ? PATH : undefined,
-        fields: [
-          { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'ann@example.com' },
-          {
-            kind: 'choice',
-            name: 'state',
-            label: t.state,
-            value: state,
-            all: texts.usage.all,
-            choices: STATES.map((value) => ({ value, label: t.states[value] })),
-          },
-        ],
+        label: t.search,
+        placeholder: t.search,
+        value: search,
+        reset: search === undefined ? undefined : PATH,
+        tabs: {
+          name: 'state',
+          label: t.state,
+          value: state,
+          of: [undefined, ...STATES].map((value) => ({
+            value,
+            label: value === undefined ? texts.usage.all : t.states[value],
+          })),
+        },
       },
       locale,
     )}
@@ -260,40 +264,40 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const { texts, day } = locale;
   const t = texts.console.users;
   const used = { at, currency: services.prices?.currency, of: { account: user.accountId } };
-  const name = nameOf(user);
+  const name = nameOfUser(user);
   return {
     title: name,
     current: 'users',
+    scripts: ['chart.js'],
     back: backTo(PATH, t.title),
     primary: renderUserActions(whole, locale),
     content: html`<section class="card stack">
 ${facts([
   [t.state, stateBadge(user, locale)],
   [t.address, user.email !== null && html`<bdi class="whole">${user.email}</bdi>`],
-  [t.signsInAt, html`<bdi class="small mono clip" title="${user.issuer}">${user.issuer}</bdi>`],
   [t.created, day(user.createdAt)],
   [t.lastSignIn, day(user.lastSignInAt)],
+])}
+<details class="ids"><summary class="small">${t.ids}</summary>
+${facts([
   [t.id, copyableId(user.id, t.id, locale)],
   [t.account, copyableId(user.accountId, t.account, locale)],
-])}
+  [t.signsInAt, html`<bdi class="small mono whole">${user.issuer}</bdi>`],
+])}</details>
 </section>
 ${section('usage', texts.console.model.usage, usageOfDays(days, used, locale), html`<span class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></span>`)}
 <div class="halves">${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
-<div class="stack">${section('budgets-of', t.budgets, renderBudgets(budgets, { user, call, currency: services.prices?.currency }))}
-${section('balance', t.balance, balance ? html`<p class="figures">${locale.smallMoney(balance.amount, balance.currency)}</p>` : html`<p class="muted">${texts.console.balances.noBalance}</p>`, html`<a class="small" href="/admin/balances/${user.accountId}">${t.toBalance}</a>`)}</div></div>
+${section(
+  'budgets-of',
+  t.budgets,
+  html`${renderBudgets(budgets, { user, call, currency: services.prices?.currency })}
+<div class="row row-apart"><h3>${t.balance}</h3><span class="figures">${balance ? locale.smallMoney(balance.amount, balance.currency) : t.noBalance}</span></div>
+<p class="small"><a href="/admin/balances/${user.accountId}">${t.toBalance}</a></p>`,
+)}</div>
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
-${section('orders', t.orders, renderOrders(services, whole.orders.slice(0, ORDERS), locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
+${section('orders', t.orders, ordersOfUser(services, whole.orders.slice(0, ORDERS), locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
 ${await historySection(services, whole.audit.slice(0, HISTORY), { locale, all: linkTo('/admin/audit', { subject: user.email ?? user.id }) })}`,
   };
-}
-
-function nameOf({ name, email, id }: ListedUser['user']): string {
-  return name ?? email ?? id;
-}
-
-/** Two people may have one name. */
-function aboutUser(user: ListedUser['user']): Html {
-  return html`<bdi>${nameOf(user)}</bdi>${user.name !== null && user.email !== null && html` <bdi class="muted">${user.email}</bdi>`}`;
 }
 
 function renderUserActions({ user }: WholeUser, locale: Locale): Html | false {
@@ -329,7 +333,7 @@ function renderPlan({ catalogue }: ConsoleServices, { account, budget }: WholeUs
   if (!account?.plan) return html`<p class="muted">${t.noPlan}</p>`;
   const { planId, expiresAt, rpm } = account.plan;
   return html`${facts([
-    [t.plan, html`<bdi>${planName({ catalogue, locale }, planId)}</bdi> <code class="small muted">${planId}</code>`],
+    [t.plan, html`<bdi title="${planId}">${planName({ catalogue, locale }, planId)}</bdi>`],
     [t.ends, expiresAt === null ? t.never : day(expiresAt)],
     [t.rpm, rpm === null ? t.unlimited : locale.count(rpm)],
   ])}${budget && renderBudget(budget, locale)}`;
@@ -409,31 +413,6 @@ function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale):
       { head: t.users.state, inCard: 'end', cell: (key) => keyStateBadge(key, now, locale) },
       { head: t.users.created, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
       { head: t.keys.lastUsed, cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.keys.unused : day(lastUsedAt)) },
-    ],
-  });
-}
-
-function renderOrders({ catalogue }: ConsoleServices, orders: readonly OrderRecord[], locale: Locale): Html {
-  const { texts, day, money } = locale;
-  const t = texts.console;
-  return dataTable<OrderRecord>({
-    label: t.users.orders,
-    isStacked: true,
-    rows: orders,
-    empty: { title: t.users.noOrders, words: t.users.noOrdersWords },
-    columns: [
-      {
-        head: texts.orders.code,
-        cell: ({ code }) => html`<a class="row-link" href="/admin/orders/${code}"><code>${code}</code></a>`,
-      },
-      { head: texts.orders.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
-      {
-        head: texts.orders.plan,
-        inCard: 'plain',
-        cell: ({ planId }) => html`<bdi>${planName({ catalogue, locale }, planId)}</bdi>`,
-      },
-      { head: texts.orders.amount, isNumber: true, cell: ({ amount, currency }) => money(amount, currency) },
-      { head: texts.orders.date, cell: ({ createdAt }) => day(createdAt) },
     ],
   });
 }

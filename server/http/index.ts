@@ -105,6 +105,7 @@ export {
   routeNotFound,
   Semaphore,
   setSecurityHeaders,
+  timeOfRequestId,
 } from './request.js';
 export {
   AnyObject,

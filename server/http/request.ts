@@ -23,9 +23,18 @@ export function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && SANE.test(given) ? given : newRequestId();
 }
 
-/** `req_` and 96 random bits. */
+const OWN_ID = /^req_[\w-]{16}$/;
+
+/** `req_`, the second in which it was made in 32 bits, and 64 random bits: a search by it reads the log around that time. */
 export function newRequestId(): string {
-  return `req_${drawRandomBytes(BYTES).toString('base64url')}`;
+  const bytes = drawRandomBytes(BYTES);
+  bytes.writeUInt32BE(Math.floor(Date.now() / 1_000), 0);
+  return `req_${bytes.toString('base64url')}`;
+}
+
+/** When an id of {@link newRequestId} was made, in milliseconds since 1970; of an older or invented one any time. */
+export function timeOfRequestId(id: string): number | undefined {
+  return OWN_ID.test(id) ? Buffer.from(id.slice('req_'.length), 'base64url').readUInt32BE(0) * 1_000 : undefined;
 }
 
 /** On every answer, including errors of the parser. */

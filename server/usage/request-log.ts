@@ -6,8 +6,16 @@
  * is in log-codes.ts.
  */
 
-import { type Database, type Kysely, type RawBuilder, sql, type Tables } from '../../core/database/index.js';
+import {
+  type Database,
+  type Engine,
+  type Kysely,
+  type RawBuilder,
+  sql,
+  type Tables,
+} from '../../core/database/index.js';
 import { dayOf } from '../format/index.js';
+import { timeOfRequestId } from '../http/index.js';
 import type { RequestInputs } from './request-inputs.js';
 import type { UsageEntriesTable } from './tables.js';
 import { toUsageEntry, type UsageEntry } from './usage-log.js';
@@ -74,6 +82,8 @@ const KEYS = 100;
 const ROWS = 1_000;
 /** A request that has just ended may be written again, if the answer to its commit was lost. */
 const SETTLED_MS = 60_000;
+/** Within which a request ends, so that its row is found by the time in its id. */
+const MOST_MS = 2 * 60 * 60_000;
 
 /** Throws GatewayError `upstream_unavailable` if the database does not answer. */
 export class RequestLog {
@@ -88,11 +98,12 @@ export class RequestLog {
 
   /** Newest first, after a place. */
   async list(query: RequestQuery, limit: number, after?: RequestPlace): Promise<readonly UsageEntry[]> {
+    const { engine } = this.#database;
     const keyIds = await this.#keysWith(query);
     const found: UsageEntriesTable[] = [];
     for (let begun = 0; begun < keyIds.length; begun += KEYS) {
       const piece = { ...query, keyIds: keyIds.slice(begun, begun + KEYS) };
-      found.push(...(await this.#database.run((queries) => selectOfKeys(queries, piece, { limit, after }))));
+      found.push(...(await this.#database.run((queries) => selectOfKeys(queries, piece, { engine, limit, after }))));
     }
     const rows = found.sort(newestFirst).slice(0, limit).map(toUsageEntry);
     return query.withInputs ? this.#withInputs(query.accountId, rows) : rows;
@@ -126,8 +137,11 @@ export class RequestLog {
 
   /** Requests of all keys, newest first, after a place. Those of one key or account are read by `list`. */
   async listAll(query: AnyRequestQuery, limit: number, after?: RequestPlace): Promise<readonly UsageEntry[]> {
-    const rows = await this.#database.run((queries) => selectOfAll(queries, query, { limit, after }));
-    return rows.map(toUsageEntry);
+    const part = { engine: this.#database.engine, limit, after };
+    const read = (wanted: AnyRequestQuery) => this.#database.run((queries) => selectOfAll(queries, wanted, part));
+    const near = aroundId(query);
+    const rows = near && (await read(near));
+    return (rows && rows.length > 0 ? rows : await read(query)).map(toUsageEntry);
   }
 
   /**
@@ -199,12 +213,21 @@ const OUTCOMES: Readonly<Record<RequestOutcome, RawBuilder<boolean>>> = {
   refused: sql`${HAS_FAILED} and refused = 1`,
 };
 
+/** The hours after a request id was made, if the id says when: most requests end in seconds. */
+function aroundId(query: AnyRequestQuery): AnyRequestQuery | undefined {
+  const madeAt = query.requestId === undefined ? undefined : timeOfRequestId(query.requestId);
+  if (madeAt === undefined) return undefined;
+  const [from, to] = [Math.max(query.from, madeAt - SETTLED_MS), Math.min(query.to, madeAt + MOST_MS)];
+  return from < to ? { ...query, from, to } : undefined;
+}
+
 interface Part {
+  engine: Engine;
   limit: number;
   after: RequestPlace | undefined;
 }
 
-function conditionsOf(query: AnyRequestQuery, { after }: Part) {
+function conditionsOf(query: AnyRequestQuery, { engine, after }: Part) {
   const { from, to, outcome, route, model, errorCode, requestId } = query;
   return [
     sql`at >= ${Math.floor(from)} and at < ${Math.ceil(to)}`,
@@ -213,10 +236,17 @@ function conditionsOf(query: AnyRequestQuery, { after }: Part) {
     ...(route === undefined ? [] : [sql`route = ${route}`]),
     ...(model === undefined ? [] : [sql`model = ${model}`]),
     ...(errorCode === undefined ? [] : [sql`${HAS_FAILED} and "errorCode" = ${errorCode}`]),
-    ...(requestId === undefined
-      ? []
-      : [sql`("requestId" = ${requestId} or "requestId" like ${`${escapeLike(requestId)}/%`} escape '!')`]),
+    ...(requestId === undefined ? [] : [isRequest(requestId, engine)]),
   ];
+}
+
+/**
+ * The rows of a request: its id, or what follows a slash. Every row of the days is compared, in the index alone, since an
+ * index by id would cost each request a place in the middle of it; `0` is the character after the slash.
+ */
+function isRequest(id: string, engine: Engine): RawBuilder<boolean> {
+  const own = engine === 'postgres' ? sql`"requestId" collate "C"` : sql`"requestId"`;
+  return sql`(${own} = ${id} or (${own} > ${`${id}/`} and ${own} < ${`${id}0`}))`;
 }
 
 async function selectOfKeys(
@@ -244,10 +274,6 @@ async function selectOfAll(
   const { rows } = await sql<UsageEntriesTable>`
     select * from usage_entries where ${all} order by at desc, "requestId" desc limit ${part.limit}`.execute(queries);
   return rows;
-}
-
-function escapeLike(text: string): string {
-  return text.replace(/[!%_]/g, '!$&');
 }
 
 async function deleteSome(

@@ -136,8 +136,8 @@ export interface UsageTotal extends Counts {
 
 /** Sums of all keys of a day that has ended; see usage-days.ts. */
 export interface UsageDaysTable extends Omit<UsageTotal, 'keyId' | 'accountId' | 'route' | 'model'> {
-  dimension: 'day' | 'model' | 'account';
-  /** The day itself, a model, or an account. */
+  dimension: 'day' | 'model' | 'route' | 'account';
+  /** The day itself, a model, a route, or an account. */
   name: string;
 }
 
@@ -264,4 +264,6 @@ export const usageMigrations: Migrations = {
   '0012-usage-today': sqlMigration(
     `create table usage_today (day text primary key, at bigint not null, "tookMs" integer not null, sums text not null)`,
   ),
+  // The sums of a day have its routes too: those without are added up again.
+  '0018-usage-routes': { ...sqlMigration('delete from usage_days'), changes: ['usage_days'] },
 };

@@ -1,6 +1,6 @@
 /*
  * Sums of all keys by day, for the first look of an operator. A day that has ended is added up once, by the sweep of any
- * process, an hour after its end: in all, by model, and for the 100 accounts with the most requests. So the sums of a week
+ * process, an hour after its end: in all, by model, by route, and for the 100 accounts with the most requests. So the sums of a week
  * read some hundred rows and the totals of today, however many keys there are. A day without stored sums is added up from
  * its totals; on SQLite in steps of 2,000 rows between which other requests run, since a day of many keys takes a second
  * of this process. Where today has more than 2,000 totals, its sums are stored every five minutes too, as of then, and so are
@@ -25,7 +25,7 @@ const STEP_ROWS = 2_000;
 /** The sums of today are stored so often. */
 const TODAY_MS = 5 * 60_000;
 
-type Dimension = 'day' | 'model' | 'account';
+type Dimension = 'day' | 'model' | 'route' | 'account';
 
 /** Sums of some days. */
 export interface RecentSums {
@@ -98,16 +98,16 @@ export class UsageDays {
     };
   }
 
-  /** The days of the range that may have requests of a model: those of which it is known, and those without sums. */
-  daysOfModel(model: string, { from, to }: DayRange): Promise<readonly string[]> {
+  /** The days of the range that may have requests of a model or a route: those of which it is known, and those without sums. */
+  daysWith(dimension: 'model' | 'route', name: string, { from, to }: DayRange): Promise<readonly string[]> {
     return this.#database.run(async (queries) => {
       const stored = await queries
         .selectFrom('usage_days')
         .select('day')
-        .where('dimension', '=', 'model')
+        .where('dimension', '=', dimension)
         .where('day', '>=', from)
         .where('day', '<=', to)
-        .where('name', '=', model)
+        .where('name', '=', name)
         .execute();
       return [...stored.map(({ day }) => day), ...(await missingDays(queries, { from, to }))].sort();
     });
@@ -224,19 +224,23 @@ async function storedSums(queries: Kysely<Tables>, { from, to }: DayRange): Prom
 /** The sums of a day on SQLite, whose process waits for each statement: in steps along the index of the day. */
 async function sumsInSteps(database: Database, day: string): Promise<readonly SumRow[]> {
   const models = new Map<string, UsageGroup>();
+  const routes = new Map<string, UsageGroup>();
   const requests = new Map<string, number>();
   for (let after = 0, full = true; full; ) {
     const step = sql`from (select *, rowid as place from usage_totals
       where day = ${day} and rowid > ${after} order by rowid limit ${sql.lit(STEP_ROWS)})`;
     const found = await database.run(async (queries) => {
-      const byModel = await sql<SumRow & { rows: number; last: number }>`
-        select 'model' as dimension, model as name, count(*) as rows, max(place) as last, ${sums} ${step}
-        group by model`.execute(queries);
+      const byModel = await sql<SumRow & { route: string; rows: number; last: number }>`
+        select 'model' as dimension, model as name, route, count(*) as rows, max(place) as last, ${sums} ${step}
+        group by model, route`.execute(queries);
       const byAccount = await sql<{ accountId: string; requests: number }>`
         select "accountId", sum(requests) as requests ${step} group by "accountId"`.execute(queries);
       return { models: byModel.rows, accounts: byAccount.rows };
     });
-    for (const row of found.models) add(models, row);
+    for (const row of found.models) {
+      add(models, row);
+      add(routes, { ...row, name: row.route });
+    }
     for (const one of found.accounts) {
       requests.set(one.accountId, (requests.get(one.accountId) ?? 0) + one.requests);
     }
@@ -256,6 +260,7 @@ async function sumsInSteps(database: Database, day: string): Promise<readonly Su
   return [
     ...groups.map(({ counts }): SumRow => ({ ...counts, dimension: 'day', name: day, day })),
     ...groups.map(({ name, counts }): SumRow => ({ ...counts, dimension: 'model', name, day })),
+    ...Array.from(routes.values(), ({ name, counts }): SumRow => ({ ...counts, dimension: 'route', name, day })),
     ...accounts,
   ];
 }
@@ -278,8 +283,8 @@ async function sumsOfAccounts(
 async function liveSums(queries: Kysely<Tables>, days: readonly string[]): Promise<readonly SumRow[]> {
   if (days.length === 0) return [];
   const ofDays = sql`from usage_totals as total where total.day in (${sql.join(days)})`;
-  const byModel = await sql<SumRow & { day: string; model: string }>`
-    select day, model, ${sums} ${ofDays} group by day, model`.execute(queries);
+  const byModel = await sql<SumRow & { day: string; model: string; route: string }>`
+    select day, model, route, ${sums} ${ofDays} group by day, model, route`.execute(queries);
   const most = await sql<{ accountId: string }>`
     select "accountId" ${ofDays} group by "accountId" order by sum(requests) desc limit ${sql.lit(ACCOUNTS)}`.execute(
     queries,
@@ -287,8 +292,9 @@ async function liveSums(queries: Kysely<Tables>, days: readonly string[]): Promi
   const ids = most.rows.map(({ accountId }) => accountId);
   const byAccount = await sumsOfAccounts(queries, days, ids);
   return [
-    ...byModel.rows.map(({ model: _, ...row }): SumRow => ({ ...row, dimension: 'day', name: row.day })),
-    ...byModel.rows.map(({ model, ...row }): SumRow => ({ ...row, dimension: 'model', name: model })),
+    ...byModel.rows.map(({ model: _, route: __, ...row }): SumRow => ({ ...row, dimension: 'day', name: row.day })),
+    ...byModel.rows.map(({ model, route: _, ...row }): SumRow => ({ ...row, dimension: 'model', name: model })),
+    ...byModel.rows.map(({ model: _, route, ...row }): SumRow => ({ ...row, dimension: 'route', name: route })),
     ...byAccount,
   ];
 }

@@ -1,6 +1,7 @@
 /** Sign-in with an identity provider that is honest, wrong or unavailable. */
 
 import { expect } from 'chai';
+import { load } from 'cheerio';
 import { createManualClock } from 'mediagate/testing';
 import { createBrowserSession, type PageAnswer } from '../../support/accounts/browser-session.js';
 import { type IssuerScript, type ScriptedIssuer, startScriptedIssuer } from '../../support/accounts/scripted-issuer.js';
@@ -100,6 +101,50 @@ describe('an identity provider', () => {
     const [exchange] = issuer.exchanges;
     expect(exchange?.get('code_verifier')).to.match(/^[\w-]{43}$/);
     expect(exchange?.get('redirect_uri')).to.equal(`${app.url}/signin/callback`);
+  });
+
+  it('is asked for a new sign-in when an application asks for one', async () => {
+    const redirectUri = 'https://grafana.example/callback';
+    const other = await startSignInApp({ issuer, signInApps: [{ name: 'grafana', redirectUris: [redirectUri] }] });
+    const browser = createBrowserSession();
+    const hops: URL[] = [];
+    const follow = async (address: string): Promise<PageAnswer> => {
+      const answer = await browser.send(address);
+      if (answer.location === undefined) return answer;
+      const next = new URL(answer.location, address);
+      hops.push(next);
+      return next.href.startsWith(redirectUri) ? answer : follow(next.href);
+    };
+    const fields = {
+      response_type: 'code',
+      client_id: 'grafana',
+      redirect_uri: redirectUri,
+      scope: 'openid',
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      code_challenge_method: 'S256',
+      state: 'its state',
+    };
+    const { json } = await other.request('/.well-known/openid-configuration');
+    const ask = async (more: Record<string, string>) => {
+      const page = await follow(`${json.authorization_endpoint}?${new URLSearchParams({ ...fields, ...more })}`);
+      const link = load(page.text)('main a.button').attr('href');
+      if (link !== undefined) await follow(new URL(link, other.url).href);
+      return { link, prompts: hops.splice(0).flatMap((hop) => hop.searchParams.get('prompt') ?? []) };
+    };
+    const signedIn = () => browser.cookie(other.url, 'mediagate');
+    try {
+      expect((await ask({})).prompts, 'the first time').to.deep.equal([]);
+      const first = signedIn();
+      expect(await ask({}), 'signed in').to.deep.equal({ link: undefined, prompts: [] });
+      const again = await ask({ prompt: 'login' });
+      expect(again.link).to.match(/again=1$/);
+      expect(again.prompts).to.deep.equal(['login']);
+      expect(signedIn())
+        .to.match(/^[\w-]{43}$/)
+        .and.not.equal(first);
+    } finally {
+      await other.close();
+    }
   });
 
   it('signs users in without an address when the provider does not verify it', async () => {

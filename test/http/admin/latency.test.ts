@@ -67,12 +67,13 @@ describe('the latency of a model', () => {
     expect(found.p50_ms).to.be.within((FIRST_MS + REST_MS) * 0.9, 20_000);
     expect(found.p95_ms - found.first_token_p50_ms).to.be.at.least(REST_MS * 0.6);
     const { page } = await its.read('/admin/models');
-    const row = page('.model-list a[href="/admin/models/m-5.5"]').closest('li').text();
-    expect(row)
-      .to.match(/answers in [\d.,]+ m?s/)
-      .and.to.contain(`${ANSWERS} answers`);
+    const row = page('a[href="/admin/models/m-5.5"]').closest('tr').text();
+    expect(row).to.match(/[\d.,]+ m?s/);
     const { page: own } = await its.read('/admin/models/m-5.5');
-    expect(own('.console-facts').text()).to.match(/First token: p50 \d+ ms/);
+    const figures = own('main .totals').first().text();
+    expect(figures)
+      .to.match(/First token, p50\d+ ms p95/)
+      .and.to.contain(`last hour${ANSWERS}`);
   });
 
   it('does not count failures', async () => {

@@ -74,6 +74,10 @@ describeOnStacks('lists of the admin API', (stack) => {
     expect(times).to.deep.equal(times.toSorted().reverse());
     expect(new Set(audit.map(({ subject, number }) => `${subject} ${number}`)).size).to.equal(audit.length);
     expect((await readAll('/audit?action=incident.added')).length).to.equal(3);
+    const today = new Date().toISOString().slice(0, 10);
+    expect((await readAll(`/audit?from=${today}&to=${today}&action=incident.added`)).length).to.equal(3);
+    expect(await readAll('/audit?from=2026-01-01&to=2026-01-02')).to.deep.equal([]);
+    expect((await get('/audit?from=2026-06-15&to=2026-06-14')).status).to.equal(400);
   });
 
   once('stay right while rows are deleted between two pages', async () => {
@@ -94,13 +98,22 @@ describeOnStacks('lists of the admin API', (stack) => {
     expect(third.data[0].id).to.equal(older.id);
   });
 
-  it('find users by the beginning of an address, a name or an id, in any letters', async () => {
+  it('find users by the beginning of an address, of a word of a name or of an id, in any letters', async () => {
     const names = async (query: string) =>
       (await readAll(`/users?q=${encodeURIComponent(query)}`)).map(({ name }) => name);
     expect(await names('person')).to.have.length(5);
     expect(await names('PERSON3@')).to.deep.equal(['Name 3']);
     expect(await names('name 4')).to.deep.equal(['Name 4']);
     expect(await names('erson')).to.deep.equal([]);
+    for (const [index, name] of ['Nguyen Van Linh', 'Cher', 'Lee Ann Lee'].entries()) {
+      await app.state.users.signIn({ issuer: 'urn:words', subject: String(index), email: null, name });
+    }
+    for (const part of ['nguyen v', 'van', 'Van Li', 'linh']) {
+      expect(await names(part), part).to.deep.equal(['Nguyen Van Linh']);
+    }
+    expect(await names('cher')).to.deep.equal(['Cher']);
+    expect(await names('lee')).to.deep.equal(['Lee Ann Lee']);
+    expect(await names('inh')).to.deep.equal([]);
     expect(await names('%')).to.deep.equal([]);
     expect(await names("' or 1=1 --")).to.deep.equal([]);
     const [user] = await readAll('/users?q=person2');

@@ -3,7 +3,7 @@
 import { expect } from 'chai';
 import { load } from 'cheerio';
 import { createBrowserSession } from '../../support/accounts/browser-session.js';
-import { order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
+import { FREE, newKey, order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
 import { type ConsoleApp, fillHostile, HOSTILE, startConsoleApp } from './console-app.js';
 
 /** Bytes of the markup of a page; styles and fonts are shared with other pages. */
@@ -161,7 +161,7 @@ describe('the console', () => {
     expect((await post(path, { plan: 'token_30m', days: '1e3' })).page('.problem').text()).to.contain('whole number');
     await post(path, { plan: 'token_30m', days: '14' });
     const { page } = await read(`/admin/users/${other.id}`);
-    expect(page('#plan').closest('section').text()).to.contain('token_30m');
+    expect(page('#plan').closest('section').find('.console-facts').text()).to.contain('30M tokens');
     await post(`${path}/end`);
     expect((await app.state.accounts.find(other.accountId))?.plan?.expiresAt ?? 0).to.be.at.most(Date.now());
   });
@@ -269,7 +269,7 @@ describe('the console', () => {
     expect([wrong.status, wrong.page('#amount').attr('value')]).to.deep.equal([400, '5 USD']);
     await post(`${path}/adjust`, { amount: '-2.5 EUR', note: 'a gift card' });
     const { page } = await read(path);
-    expect(page('.console-facts').text()).to.contain('€7.50');
+    expect(page('main .totals').text()).to.contain('€7.50');
     expect(page('#movements').closest('section').find('tbody tr')).to.have.length(2);
     expect(page('#top-ups').closest('section').find(`a[href="/admin/orders/${code}"]`).length).to.be.at.least(1);
     const csv = await operator.send(`${app.url}${path}/statement.csv`);
@@ -277,7 +277,7 @@ describe('the console', () => {
     expect(csv.text.trimEnd().split('\r\n')).to.have.length(3);
     expect((await read(`/admin/users/${other.id}`)).page(`a[href="${path}"]`)).to.have.length(1);
     await post(`/admin/orders/${code}/refund`, { note: 'wrong account' });
-    expect((await read(path)).page('.console-facts').text()).to.contain('€0.00');
+    expect((await read(path)).page('main .totals').text()).to.contain('€0.00');
     expect((await post(`${path}/resume`)).location).to.equal(`${app.url}${path}?done=nothing`);
     await post(`${path}/refuse`);
     expect(
@@ -413,6 +413,12 @@ describe('the console', () => {
     const past = await read('/admin/audit?from=2001-01-01&to=2001-01-02&subject=Mara%20Audited');
     expect([rowsOf(past.page), past.page('.empty a').attr('href')]).to.deep.equal([0, '/admin/audit']);
     expect((await read('/admin/audit?from=soon')).status).to.equal(400);
+    const { accountId } = one;
+    const key = await app.state.keys.issue({ accountId, key: newKey(), otherwise: FREE, maxKeys: 3 });
+    const properties = { own: { grants: ['text' as const], rpm: 12 } };
+    await app.state.budgets.changeKey({ id: key.id, accountId, properties, actor: 'user:ann' });
+    const changed = (await read(`/admin/audit?subject=${key.id}&action=key.updated`)).page('tbody').text();
+    expect(changed).to.contain('Grants: As the plan → Text models · Requests a minute: As the plan → 12');
     const [operator] = await app.state.users.ofIds([its.operatorId]);
     const name = operator?.name ?? operator?.email ?? '';
     const by = await read(`/admin/audit?actor=${encodeURIComponent(name)}`);

@@ -2,6 +2,7 @@
 
 import Sqlite from 'better-sqlite3';
 import { expect } from 'chai';
+import openaiText from 'mediagate/plugins/openai_text';
 import { type ConsoleApp, fillHostile, startConsoleApp } from './console-app.js';
 
 /** Tables with as many rows as there are requests, users, orders and changes. */
@@ -19,7 +20,8 @@ describe('the SQL of the console', () => {
       if (!texts.has(text)) texts.set(text, page);
       return prepare.call(this, text);
     } as typeof prepare;
-    its = await startConsoleApp();
+    const options = { models: [{ id: 'm-one' }], upstreams: [{ name: 'one', url: 'https://models.example/v1' }] };
+    its = await startConsoleApp({ plugins: [{ use: openaiText, options }] });
   });
   after(async () => {
     Sqlite.prototype.prepare = prepare;
@@ -51,12 +53,14 @@ describe('the SQL of the console', () => {
         `/admin/orders?q=${user.id}&state=paid`,
         `/admin/balances?q=${user.id}`,
         '/admin/requests?model=m-5.5',
+        '/admin/requests?route=%2Fv1%2Fchat%2Fcompletions',
+        '/admin/users?q=second',
         `/admin/audit?subject=${user.id}&actor=person`,
         '/admin/audit?from=2026-06-01&to=2026-06-30&action=key.created',
         '/admin/audit?from=2026-06-01&to=2026-06-30',
       ],
     ];
-    for (const path of paths) {
+    for (const path of [...paths, '/admin/models/m-one']) {
       page = path;
       expect((await its.read(path)).status, path).to.equal(200);
     }

@@ -62,6 +62,25 @@ for (const engine of engines) {
       return rows.map(({ requestId }) => requestId);
     }
 
+    it('are found by an id that says when it was made, and by one that says another time', async () => {
+      await fill();
+      const idOf = (madeAt: number) => {
+        const bytes = Buffer.alloc(12, 7);
+        bytes.writeUInt32BE(Math.floor(madeAt / 1_000), 0);
+        return `req_${bytes.toString('base64url')}`;
+      };
+      const ids = [idOf(NOW - 90_000), idOf(NOW - DAY_MS), idOf(Date.UTC(2090, 0))];
+      for (const requestId of ids) {
+        state.admissions.settle(settlement({ accountId: 'one', keyId: 'a', at: NOW - 60_000, requestId }));
+      }
+      await state.admissions.flush();
+      for (const requestId of ids) {
+        const found = await state.requestLog.listAll({ from: 0, to: NOW + DAY_MS, requestId }, 5);
+        expect(found.map((row) => row.requestId)).to.deep.equal([requestId]);
+      }
+      expect(await state.requestLog.listAll({ from: 0, to: NOW + DAY_MS, requestId: idOf(NOW) }, 5)).to.deep.equal([]);
+    });
+
     it('are read newest first, in pages that miss none and repeat none', async () => {
       await fill();
       const all = await names();

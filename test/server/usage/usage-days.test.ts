@@ -82,10 +82,15 @@ for (const engine of engines) {
       expect(await readStored(), 'few are not stored').to.deep.equal(after);
     });
 
-    it('say which days may have a model', async () => {
-      const days = await state.usageDays.daysOfModel('m-0', RANGE);
-      expect(days).to.include('2026-06-15').and.include('2026-06-14');
-      expect(await state.usageDays.daysOfModel('none', RANGE)).to.deep.equal(['2026-06-15']);
+    it('say which days may have a model or a route', async () => {
+      for (const [dimension, name] of [
+        ['model', 'm-0'],
+        ['route', '/v1/chat/completions'],
+      ] as const) {
+        const days = await state.usageDays.daysWith(dimension, name, RANGE);
+        expect(days, name).to.include('2026-06-15').and.include('2026-06-14');
+        expect(await state.usageDays.daysWith(dimension, 'none', RANGE)).to.deep.equal(['2026-06-15']);
+      }
     });
 
     it('are forgotten after 40 days', async () => {

@@ -8,6 +8,7 @@ import { html } from '../../../html.js';
 const en = {
   model: {
     all: 'All models',
+    changedHere: 'Changed',
     changed: {
       switched_off: 'Switched off here',
       weights: 'Weights set here',
@@ -86,6 +87,7 @@ const en = {
 const vi: typeof en = {
   model: {
     all: 'Mọi mô hình',
+    changedHere: 'Đã đổi',
     changed: {
       switched_off: 'Tắt tại đây',
       weights: 'Trọng số đặt tại đây',
