@@ -234,7 +234,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   });
   const auth = createAuth({ keys, failures, addressOf, siteUrl });
   const agentAuth = accounts && createAgentAuth(auth, accounts);
-  const ofSession = accounts && createSessionGuard(accounts.sessions, accounts.site);
+  const visits = accounts ? [markVisits(accounts.sessions)] : [];
   const site = accounts && { sessions: accounts.sessions, address: accounts.site };
   const admit = createAdminGuard({ keys, clock, siblings, addressOf, ...(site && { site }) });
   const guardOf: GuardOf = (route) => {
@@ -243,12 +243,12 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
     if (grant === 'admin') return admit(route);
     if (path === MCP_PATH && agentAuth) return agentAuth({ grant: 'any', apiKeyHeader });
     if (grant !== 'session') return auth({ grant, apiKeyHeader, advice });
-    if (!ofSession) throw new Error(`${path} needs accounts, but this app has none`);
-    return ofSession(route);
+    if (!accounts) throw new Error(`${path} needs accounts, but this app has none`);
+    return createSessionGuard(accounts.sessions, accounts.site)(route);
   };
   const app = assemble(createRoutes(server, accounts), {
     ...dependencies,
-    unrouted: (route) => [...(accounts ? [createPlay(accounts, route), markVisits] : []), createModelPaths(route)],
+    unrouted: (route) => [...(accounts ? [createPlay(accounts, route)] : []), ...visits, createModelPaths(route)],
     guardOf,
   });
   server.inner.handler = app.callback();

@@ -236,7 +236,7 @@ export function errorHeaders(error: GatewayError, context: ErrorContext): Record
 }
 
 /** Renders an error as an HTML page. */
-export type RenderFailure = (error: GatewayError, context: RequestContext) => string;
+export type RenderFailure = (error: GatewayError, context: RequestContext) => Promise<string>;
 
 /** Checks the raw headers, and converts every error of the following middleware to the error format. */
 export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
@@ -249,7 +249,8 @@ export function answerErrors(logger: Logger, renderFailure?: RenderFailure) {
     // Also after a disconnect: the log line states the result.
     context.status = errorClassFor(error, context.state).status;
     if (!context.writable) return;
-    const body = writeHead(context, error, renderFailure);
+    const written = writeHead(context, error, renderFailure);
+    const body = typeof written === 'string' ? written : await written;
     if (hasUnreadBody(context.req)) await endAfterDraining(context, body);
     else context.body = body;
   }
@@ -274,7 +275,11 @@ function logFailure(logger: Logger, error: GatewayError, state: RequestState): v
   else if (error.code === 'sign_in_failed') logger.warn('a sign-in failed', fields);
 }
 
-function writeHead(context: RequestContext, error: GatewayError, renderFailure?: RenderFailure): string {
+function writeHead(
+  context: RequestContext,
+  error: GatewayError,
+  renderFailure?: RenderFailure,
+): string | Promise<string> {
   const { requestId, link, imageJob, model, anthropic, oauth, loginUrl, challenge, isPage } = context.state;
   const problem = !anthropic && !oauth && wantsProblem(context.req);
   const isRateLimit = error.code === 'rate_limit_exceeded' && context.res.hasHeader('RateLimit-Policy');

@@ -19,9 +19,13 @@ export function markPage(context: RequestContext, next: Next): Promise<unknown> 
 /** Paths for programs: their errors are always JSON. */
 const PROGRAMS = /^\/(v1|api|health|metrics|assets)(\/|$)/;
 
-/** As {@link markPage}, for every address without a route. */
-export function markVisits(context: RequestContext, next: Next): Promise<unknown> {
-  return PROGRAMS.test(context.path) ? next() : markPage(context, next);
+/** As {@link markPage}, for every address without a route. @param sessions Says who asks, for the header of the page. */
+export function markVisits(sessions: { find(context: RequestContext): Promise<unknown> }) {
+  return (context: RequestContext, next: Next): Promise<unknown> => {
+    if (PROGRAMS.test(context.path)) return next();
+    sessions.find(context).catch(() => {});
+    return markPage(context, next);
+  };
 }
 
 /** Redirects a browser, by GET, to a path of the site or to an address. */

@@ -8,6 +8,7 @@ import type { RequestContext } from '../http/index.js';
 import { type Html, html } from './html.js';
 import { type Locale, localeOf } from './language/index.js';
 import { contactUrl, renderPage } from './page.js';
+import { viewerOf } from './visit.js';
 
 type Label = 'signIn' | 'signInAgain' | 'console' | 'images' | 'orders' | 'keys' | 'plans';
 
@@ -33,9 +34,10 @@ const DETAILED = new Set([
   'sign_in_unavailable',
 ]);
 
-/** The whole page, in the language of the visitor. */
-export function renderFailure({ code, message }: GatewayError, context: RequestContext): string {
-  const locale = localeOf(context);
+/** The whole page, in the language of the visitor. The header shows a session that is known. */
+export async function renderFailure({ code, message }: GatewayError, context: RequestContext): Promise<string> {
+  const signedIn = await context.state.signedIn?.catch(() => undefined);
+  const locale = localeOf(context, signedIn?.user.language);
   const { failure: t, errors } = locale.texts;
   const { path: at = '' } = context;
   const kind = code === 'job_not_found' && at.startsWith('/images') ? 'image_not_found' : code;
@@ -46,6 +48,7 @@ export function renderFailure({ code, message }: GatewayError, context: RequestC
   return renderPage(
     {
       title,
+      viewer: signedIn && viewerOf(signedIn, locale),
       content: html`<div class="frame frame-narrow failure" data-code="${code}">
 <div class="page-head"><h1>${title}</h1><p role="alert">${words} ${next}</p></div>
 <div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button${path !== undefined && html` button-quiet`}" href="/">${t.homePage}</a>${supportLink(locale)}</div>

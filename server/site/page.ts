@@ -112,8 +112,8 @@ ${renderFooter(locale)}
 
 /** The signed-in user, as pages display them. */
 export interface Viewer {
-  /** Name, or else email address. */
-  label: string;
+  /** Name, or else email address. Default: the header shows a session without a name. */
+  label?: string;
   /** Where the header leads to the console; undefined if the user has none. */
   console: '/admin' | '/admin/orders' | undefined;
 }
@@ -159,7 +159,7 @@ function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }
   const area = (path: string, label: string, isBoxed: boolean, isHere: boolean) =>
     html`<a class="${isBoxed ? 'button button-small button-quiet' : 'link-button'}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
   const link = area('/dashboard', t.dashboard, !inConsole, current === '/dashboard');
-  const signOut = html`<form method="post" action="/signout"><button class="link-button" title="${t.signedInAs(viewer.label)}">${t.signOut}</button></form>`;
+  const signOut = html`<form method="post" action="/signout"><button class="link-button"${viewer.label !== undefined && html` title="${t.signedInAs(viewer.label)}"`}>${t.signOut}</button></form>`;
   if (viewer.console === undefined) return html`${link}\n${signOut}`;
   const console = area(viewer.console, t.console, inConsole, inConsole);
   // One more link than a phone has room for in a line.

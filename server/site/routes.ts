@@ -46,7 +46,7 @@ import { type ImagePageServices, imagePageRoutes } from './image-pages.js';
 import { type Locale, languageRoutes, localeOf } from './language/index.js';
 import { loadModels } from './model-views.js';
 import { orderPageRoutes } from './order-pages.js';
-import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page, sendPage } from './page.js';
+import { OWN_PAGE_ROUTE, PAGE_ROUTE, type Page } from './page.js';
 import { connectPage } from './pages/connect.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
@@ -341,15 +341,18 @@ export function devicePageRoutes(services: DevicePageServices): Route[] {
       return seeOther(context, `${site().url}/signin?return_to=${encodeURIComponent(here)}`);
     }
     const locale = localeOf(context, signedIn.user.language);
-    if (isAnswer(answered)) return sendPage(context, deviceDonePage(answered, locale), locale);
-    if (given === undefined) return sendPage(context, deviceCodePage(locale), locale);
+    const visit = { signedIn, locale };
+    if (isAnswer(answered)) return sendTo(context, visit, deviceDonePage(answered, locale));
+    if (given === undefined) return sendTo(context, visit, deviceCodePage(locale));
     const grant = code === undefined ? undefined : await findGrant(context, signedIn.user, code);
     if (!grant) context.status = 404;
-    sendPage(context, grant ? answerPage(grant, signedIn.user, locale) : deviceCodePage(locale, String(given)), locale);
+    const page = grant ? answerPage(grant, signedIn.user, locale) : deviceCodePage(locale, String(given));
+    sendTo(context, visit, page);
   }
 
   async function takeAnswer(context: RequestContext): Promise<void> {
-    const { user, session } = await sessions.require(context);
+    const signedIn = await sessions.require(context);
+    const { user, session } = signedIn;
     // An approved program must not approve other programs.
     if (session.kind !== 'browser') throw new GatewayError('not_signed_in', 'Answer this in a browser.');
     const limits = { maxBytes: MAX_FORM_BYTES, budget: bodies, owner: user.accountId };
@@ -364,7 +367,7 @@ export function devicePageRoutes(services: DevicePageServices): Route[] {
     if (taken) return seeOther(context, `${site().url}/device?answered=${answer}`);
     context.status = 404;
     const locale = localeOf(context, user.language);
-    sendPage(context, deviceCodePage(locale, code), locale);
+    sendTo(context, { signedIn, locale }, deviceCodePage(locale, code));
   }
 
   return [

@@ -35,7 +35,8 @@ export async function ownVisitOf(context: RequestContext, sessions: SessionServi
 
 const CONSOLES: Readonly<Record<string, Viewer['console']>> = { operator: '/admin', billing: '/admin/orders' };
 
-function viewerOf({ user }: SignedIn, locale: Locale): Viewer {
+/** What the header of a page says about the visitor. */
+export function viewerOf({ user }: SignedIn, locale: Locale): Viewer {
   return { label: labelOf(user, locale), console: CONSOLES[user.role] };
 }
 

@@ -21,7 +21,8 @@ import {
 import type { ApiDocument, OpenApiDocument } from '../../openapi/index.js';
 import { type AssetEncoding, acceptedEncoding } from '../assets.js';
 import { type Locale, localeOf } from '../language/index.js';
-import { PAGE_ROUTE, renderPage, sendCompressed } from '../page.js';
+import { PAGE_ROUTE, renderPage, sendCompressed, type Viewer } from '../page.js';
+import { viewerOf } from '../visit.js';
 import { guideEntries, guidePage, loadMarked } from './guide-content.js';
 import { type Guide, guideNavigation, loadGuides } from './guides.js';
 import { type DocsPage, docsPage, type NavigationGroup } from './layout.js';
@@ -44,13 +45,14 @@ export function documentationRoutes({ document, sessions, editUrl }: Documentati
     if (library?.of !== object) library = { of: object, pages: Library.open(object, editUrl) };
     return library.pages;
   };
-  const visitorLocale = async (context: RequestContext): Promise<Locale> => {
+  const frameOf = async (context: RequestContext): Promise<Frame> => {
     // The documentation is also for times without a database.
     const signedIn = await sessions.find(context).catch(() => undefined);
-    return localeOf(context, signedIn?.user.language);
+    const locale = localeOf(context, signedIn?.user.language);
+    return { locale, viewer: signedIn && { console: viewerOf(signedIn, locale).console } };
   };
   const sendPage = async (context: RequestContext, url: string) =>
-    (await current()).send(context, url, await visitorLocale(context));
+    (await current()).send(context, url, await frameOf(context));
 
   return [
     defineRoute({
@@ -66,7 +68,7 @@ export function documentationRoutes({ document, sessions, editUrl }: Documentati
       summary: 'Search of the documentation',
       description: 'Page of what the documentation says about some words.',
       query: { q: { schema: { type: 'string', maxLength: MAX_QUERY_LENGTH }, description: 'The words.' } },
-      handler: async (context) => (await current()).sendResults(context, await visitorLocale(context)),
+      handler: async (context) => (await current()).sendResults(context, await frameOf(context)),
     }),
     defineRoute({
       ...PAGE_ROUTE,
@@ -113,6 +115,12 @@ interface RenderedPage {
   bytes: Readonly<Record<AssetEncoding, Buffer>>;
 }
 
+/** What is around a page. The header names no user, so that all of a role share a rendered page. */
+interface Frame {
+  locale: Locale;
+  viewer: Viewer | undefined;
+}
+
 type PageMaker = (locale: Locale) => DocsPage | Promise<DocsPage>;
 
 /** All pages of the documentation, for one address of the gateway. */
@@ -122,7 +130,7 @@ class Library {
   readonly #pages: ReadonlyMap<string, PageMaker>;
   /** By address with `.md`. */
   readonly #markdown: ReadonlyMap<string, string>;
-  /** By language of the frame and address. */
+  /** By language, role of the visitor and address. */
   readonly #rendered = new Map<string, Promise<RenderedPage>>();
   readonly #index: SearchIndex;
 
@@ -148,15 +156,18 @@ class Library {
   }
 
   /** @throws GatewayError `route_not_found`. */
-  async send(context: RequestContext, url: string, locale: Locale): Promise<void> {
+  async send(context: RequestContext, url: string, frame: Frame): Promise<void> {
     const isMarkdown = this.#markdown.has(url);
     if (!isMarkdown && !this.#pages.has(url)) throw new GatewayError('route_not_found', 'There is no such page.');
-    const variant = `${locale.language} ${url}`;
-    const rendered = this.#rendered.get(variant) ?? this.#render(url, locale);
+    const { locale, viewer } = frame;
+    const role = viewer === undefined ? 'visitor' : (viewer.console ?? 'member');
+    const variant = isMarkdown ? url : `${locale.language} ${role} ${url}`;
+    const rendered = this.#rendered.get(variant) ?? this.#render(url, frame);
     this.#rendered.set(variant, rendered);
     const { etag, bytes } = await rendered;
     setPageHeaders(context.res);
-    context.set({ 'Cache-Control': 'public, no-cache', ETag: etag, Vary: 'Accept-Encoding, Accept-Language, Cookie' });
+    const cache = viewer === undefined ? 'public, no-cache' : 'private, no-cache';
+    context.set({ 'Cache-Control': cache, ETag: etag, Vary: 'Accept-Encoding, Accept-Language, Cookie' });
     if (isMarkdown) context.set('Content-Type', 'text/markdown; charset=utf-8');
     if (hasCurrentCopy(context, etag)) {
       context.status = 304;
@@ -167,18 +178,20 @@ class Library {
     context.body = bytes[encoding];
   }
 
-  async #render(url: string, locale: Locale): Promise<RenderedPage> {
+  async #render(url: string, { locale, viewer }: Frame): Promise<RenderedPage> {
     const page = await this.#pages.get(url)?.(locale);
     return compress(
-      page ? renderPage(docsPage(page, this.#navigation, locale), locale) : (this.#markdown.get(url) ?? ''),
+      page
+        ? renderPage({ ...docsPage(page, this.#navigation, locale), viewer }, locale)
+        : (this.#markdown.get(url) ?? ''),
     );
   }
 
-  sendResults(context: RequestContext, locale: Locale): void {
+  sendResults(context: RequestContext, { locale, viewer }: Frame): void {
     const { q } = context.query;
     const query = (typeof q === 'string' ? q : '').trim().slice(0, MAX_QUERY_LENGTH);
     const page = searchPage(query, this.#index.find(query), locale);
-    sendCompressed(context, renderPage(docsPage(page, this.#navigation, locale), locale));
+    sendCompressed(context, renderPage({ ...docsPage(page, this.#navigation, locale), viewer }, locale));
   }
 }
 

@@ -123,10 +123,16 @@ describe('pages of the documentation', () => {
     expect($('#postV1ImagesJobs').text()).to.contain('A tug in the harbour at dawn').and.to.contain('response_format');
   });
 
-  it('are the same for everybody, and answer 304 to browsers that have them', async () => {
-    const ann = await app.signedIn('ann@example.com');
-    const { headers, text } = await ann.send(`${app.url}/docs/api/chat`);
-    expect(text).to.equal((await app.request('/docs/api/chat')).text);
+  it('are the same for all members and for all visitors, and answer 304 to browsers that have them', async () => {
+    const [, ...members] = [
+      await app.signedIn('operator@example.com'),
+      await app.signedIn('ann@example.com'),
+      await app.signedIn('bob@example.com'),
+    ];
+    const own = await Promise.all(members.map((member) => member.send(`${app.url}/docs/api/chat`)));
+    expect(own.map((answer) => answer.headers.get('cache-control'))).to.deep.equal(Array(2).fill('private, no-cache'));
+    expect(own[0]?.text).to.equal(own[1]?.text).and.to.contain('action="/signout"');
+    const { headers } = await app.request('/docs/api/chat');
     expect(headers.get('cache-control')).to.equal('public, no-cache');
     expect(headers.get('content-security-policy')).to.contain("script-src 'self'").and.not.to.contain('unsafe');
     const etag = headers.get('etag') ?? '';

@@ -138,19 +138,19 @@ describe('languages of the site', () => {
     }
   });
 
-  it('have words for every error, and none of the message in Vietnamese', () => {
+  it('have words for every error, and none of the message in Vietnamese', async () => {
     const message = 'A message for programs.';
-    const shown = (code: ErrorCode, language: 'en' | 'vi') => {
+    const shown = async (code: ErrorCode, language: 'en' | 'vi') => {
       const state = { language, requestId: 'req_1' };
       const page = load(
-        renderFailure(new GatewayError(code, message), { state, req: { headers: {} } } as RequestContext),
+        await renderFailure(new GatewayError(code, message), { state, req: { headers: {} } } as RequestContext),
       );
       return { page, words: page('[role=alert]').text(), title: page('h1').text() };
     };
     const sentences = new Set<string>();
     for (const code of ERROR_CODES) {
-      const english = shown(code, 'en');
-      const vietnamese = shown(code, 'vi');
+      const english = await shown(code, 'en');
+      const vietnamese = await shown(code, 'vi');
       expect(english.words, code).to.match(/^[A-Z].+\.$/);
       expect(vietnamese.words, code)
         .to.match(/^[`\p{Lu}].+\.$/u)

@@ -53,6 +53,19 @@ describe('pages of the site', () => {
 
   const visit = (browser: BrowserSession, path: string) => browser.send(app.url + path, { headers: PAGE });
 
+  it('show in every header that the visitor is signed in, on pages of the documentation and of errors too', async () => {
+    const pages = ['/', '/models', '/status', '/docs', '/docs/search?q=key', '/docs/api/images', '/device', '/nowhere'];
+    for (const path of [...pages, '/docs/nowhere']) {
+      const { text, headers } = await visit(ann, path);
+      expect(/action="\/signout"/.test(text), path).to.equal(true);
+      expect(text, path).not.to.include('href="/login"');
+      expect(headers.get('cache-control'), path).not.to.include('public');
+      if (path === '/device') continue;
+      const other = await visit(createBrowserSession(), path);
+      expect(other.text, path).to.include('href="/login"').and.not.include('action="/signout"');
+    }
+  });
+
   it('are uncached HTML that embeds nothing foreign, and send the referrer to the site alone', async () => {
     for (const path of [
       '/',
