@@ -83,12 +83,15 @@ export function showProblem(target: Element | null, error?: unknown): void {
   target?.replaceChildren(...(error === undefined ? [] : problemParts(error)));
 }
 
-/** The message, the platform's own reason, and what can be done. The code is for programs, and stays in an attribute. */
+/** The message, the reason, and what can be done. The code is for programs, and stays in an attribute. */
 export function problemParts(error: unknown): (Node | string)[] {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof RequestProblem)) return [message];
   const parts: (Node | string)[] = [element('span', { 'data-code': error.code }, message)];
-  if (error.reason !== undefined) parts.push(` ${fill(t.platformReason, { reason: error.reason.replace(/\.$/, '') })}`);
+  if (error.reason !== undefined) {
+    const words = error.type === 'extraction_failed' ? t.platformReason : t.otherReason;
+    parts.push(` ${fill(words, { reason: error.reason.replace(/\.$/, '') })}`);
+  }
   const way = wayOut(error);
   return way ? [...parts, ' ', way] : parts;
 }

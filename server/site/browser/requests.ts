@@ -14,7 +14,8 @@ export class RequestProblem extends Error {
   /**
    * @param status 0 if there was no complete answer.
    * @param param The field of the request that the error is about.
-   * @param reason What the platform of a link says itself.
+   * @param reason Why, in the words of the platform or, if it refused nothing, of what the gateway met on the way.
+   * @param type Of the error; `extraction_failed` is a refusal of the platform.
    */
   constructor(
     message: string,
@@ -22,6 +23,7 @@ export class RequestProblem extends Error {
     readonly status: number,
     readonly param?: string,
     readonly reason?: string,
+    readonly type?: string,
   ) {
     super(message);
   }
@@ -92,6 +94,7 @@ export async function failureOf(answer: unknown, otherwise: string, status = 200
     status,
     fieldOf(answer, 'error.param'),
     fieldOf(answer, 'error.reason'),
+    fieldOf(answer, 'error.type'),
   );
 }
 

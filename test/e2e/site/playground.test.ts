@@ -25,6 +25,7 @@ const SENTENCE = 'The quick brown fox jumps over the lazy dog.';
 const MEDIA = variants(WIDE_AND_NARROW, ({ width }) => width === 390);
 const LINK = 'https://invented.example/item/7';
 const GONE = 'https://invented.example/item/404';
+const UNREACHABLE = 'https://invented.example/item/502';
 const LARGEST = Number.MAX_SAFE_INTEGER;
 /** Over the wire, with the script for Markdown. */
 const MAX_BYTES = 110_000;
@@ -38,7 +39,9 @@ describe('the playground in a real browser', () => {
   before(async function () {
     const executable = await chromiumFor(this);
     const extract = async ({ link: { id } }: { link: { id: string } }) => {
-      if (id === '404') throw new GatewayError('removed', 'The owner took it down.');
+      if (id === '404') throw new GatewayError('removed', 'The owner took it down.', { reason: 'Gone since May' });
+      if (id === '502')
+        throw new GatewayError('upstream_error', 'It failed.', { reason: 'The host name could not be resolved.' });
       const post = richPost(id);
       if (id !== '300' || !('common' in post.data)) return post;
       post.data.common.title = AWKWARD_TEXTS.rightToLeft;
@@ -380,6 +383,13 @@ describe('the playground in a real browser', () => {
     await open('links');
     await read(GONE);
     await alert('link-form').locator('[data-code="removed"]').waitFor();
+    expect(await alert('link-form').textContent()).to.contain('The platform says: “Gone since May”.');
+    // What the gateway met is not what the platform said.
+    await read(UNREACHABLE);
+    await alert('link-form').locator('[data-code="upstream_error"]').waitFor();
+    expect(await alert('link-form').textContent())
+      .to.contain('Reason: The host name could not be resolved.')
+      .and.not.contain('says');
     expect(await page.locator('.document').count()).to.equal(0);
     await read('https://example.com/');
     await page.locator('.form-row + .problem [data-code="unsupported_platform"]').waitFor();
