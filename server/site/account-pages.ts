@@ -25,6 +25,7 @@ import {
   filterTotals,
   groupUsage,
   LOG_DAYS,
+  partsOf,
   platformsOf,
   type RequestFilter,
   type RequestLog,
@@ -43,7 +44,7 @@ import { loadKeys } from './keys-view.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { keysPage } from './pages/keys.js';
 import { requestsPage } from './pages/requests.js';
-import { usagePage } from './pages/usage.js';
+import { DRAWN_GROUPS, usagePage } from './pages/usage.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
 const ROWS = 25;
@@ -172,9 +173,10 @@ class AccountPages {
     const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
-    const { clock, prices } = this.#services;
+    const { clock, prices, gateway } = this.#services;
     const { range, filter, totals, keys, groups, by } = await this.#readUsage(context, signedIn);
     const chosen = filterTotals(totals, filter);
+    const names = by === 'day' ? [] : groups.slice(0, DRAWN_GROUPS).map(({ name }) => name);
     const page = usagePage(
       {
         ...{ range, filter, by, groups },
@@ -185,6 +187,7 @@ class AccountPages {
         currency: prices?.currency,
         total: addUp(chosen),
         days: eachDayOf(range, chosen),
+        parts: names.length === 0 ? [] : partsOf(chosen, { range, dimension: by, names }, platformsOf(gateway)),
       },
       locale,
     );

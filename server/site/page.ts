@@ -236,9 +236,14 @@ export function copyButton(id: string, what: string, { texts: { layout: t } }: L
  * @param what Label for screen readers.
  * @param href Where it leads. Default: nowhere.
  */
-export function copyableId(id: string, what: string, { texts: { layout: t } }: Locale, href?: string): Html {
+export function copyableId(id: string, what: string, locale: Locale, href?: string): Html {
   const code = html`<code class="clip" title="${id}">${id}</code>`;
-  return html`<span class="copyable">${href === undefined ? code : html`<a href="${href}">${code}</a>`}<button type="button" class="copy-icon needs-script" data-copy><span class="visually-hidden" aria-live="polite">${t.copy} ${what}</span></button></span>`;
+  return html`<span class="copyable">${href === undefined ? code : html`<a href="${href}">${code}</a>`}${copyIcon(what, locale)}</span>`;
+}
+
+/** Copies the text of the element before it. @param what Label for screen readers. */
+export function copyIcon(what: string, { texts: { layout: t } }: Locale): Html {
+  return html`<button type="button" class="copy-icon needs-script" data-copy><span class="visually-hidden" aria-live="polite">${t.copy} ${what}</span></button>`;
 }
 
 /**

@@ -144,7 +144,7 @@ function describeRateLimits(keys: readonly OverviewKey[], { texts }: Locale): Da
 
 /** Costs as text, below each other; `–` where no request had a price. */
 export function costOf({ requests, priced, cost }: UsageCounts, locale: Pick<Locale, 'cost'>): string {
-  return requests > 0 && priced === 0 ? '–' : locale.cost(cost, 6, 4);
+  return requests > 0 && priced === 0 ? '–' : locale.cost(cost, cost > 0 && cost < 100 ? 6 : 4, 4);
 }
 
 /** What was spent as text: `€3.87`; undefined where no request had a price, since 0 would be wrong. */

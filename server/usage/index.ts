@@ -47,11 +47,13 @@ export {
   eachDayOf,
   filterTotals,
   groupUsage,
+  partsOf,
   renderUsageCsv,
   USAGE_DIMENSIONS,
   type UsageDimension,
   type UsageFilter,
   type UsageGroup,
+  type UsagePart,
 } from './usage-groups.js';
 export { costOfUsage, type Settlement, type UsageEntry, UsageLog } from './usage-log.js';
 export {

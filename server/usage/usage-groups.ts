@@ -83,6 +83,29 @@ export function eachDayOf({ from, to }: DayRange, totals: readonly UsageTotal[])
   return days;
 }
 
+/** The part of the usage that is of a group; of everything else without a name. */
+export interface UsagePart {
+  name: string | undefined;
+  /** Each day of the range, oldest first. */
+  days: readonly UsageGroup[];
+}
+
+/** The days of each group, in the order of the names, and of the rest if there is any. */
+export function partsOf(
+  totals: readonly UsageTotal[],
+  { range, dimension, names }: { range: DayRange; dimension: UsageDimension; names: readonly string[] },
+  platforms: Platforms,
+): readonly UsagePart[] {
+  const ofName = Map.groupBy(totals, (total) => {
+    const name = nameIn(total, dimension, platforms);
+    return name !== undefined && names.includes(name) ? name : undefined;
+  });
+  return [...names, undefined].flatMap((name) => {
+    const own = ofName.get(name);
+    return own ? { name, days: eachDayOf(range, own) } : [];
+  });
+}
+
 /** As CSV: the first line has the names of the fields, which are those of the JSON. @param names Names of keys by id. */
 export function renderUsageCsv(
   groups: readonly UsageGroup[],

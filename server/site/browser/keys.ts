@@ -2,7 +2,7 @@
  * Forms of the limits of a key. What was not touched is not sent, so that a form changes nothing else. Everything ticked
  * and empty fields are sent as null, which means as the plan; a day is sent as its end by UTC; each line of a budget
  * becomes an amount such as `1000 requests/day`. Buttons tick all boxes of a list, or
- * none, and fill in a common budget. A sentence beside the button says what the key may use then.
+ * none, and fill in a common budget, of which there are some for each unit. A sentence beside the button says what the key may use then.
  */
 
 import { readTypedDay } from '../language/typed-day.js';
@@ -63,6 +63,13 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('[data-tick]')
   button.addEventListener('click', () => {
     const boxes = button.closest('fieldset')?.querySelectorAll<HTMLInputElement>('input[type="checkbox"]') ?? [];
     for (const box of boxes) box.checked = button.dataset.tick === 'all';
+  });
+}
+
+for (const unit of document.querySelectorAll<HTMLSelectElement>('[data-part="unit"]')) {
+  unit.addEventListener('change', () => {
+    const presets = unit.closest('fieldset')?.querySelectorAll<HTMLElement>('[data-preset]') ?? [];
+    for (const preset of presets) preset.hidden = preset.dataset.unit !== unit.value;
   });
 }
 

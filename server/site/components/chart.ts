@@ -1,7 +1,7 @@
 /*
  * A chart of bars as SVG, one for each span of a time line, drawn on the server: it needs no script, and follows the colour
  * scheme. Lines at the top, the middle and the bottom have their numbers. A part of a bar may be bad, such as failed
- * requests. Few beside many stay visible, since no bar is lower than two hundredths of the highest. A span that is not over
+ * requests; or its parts stand on each other, in the colours of a legend that several charts share. Few beside many stay visible, since no bar is lower than two hundredths of the highest. A span that is not over
  * is paler. The value of a span stands above the chart while a pointer is on it, or after an arrow key; the whole is a
  * sentence for screen readers.
  */
@@ -14,7 +14,12 @@ export interface ChartBar {
   value: number;
   /** Its bad part. Default 0. */
   bad?: number;
+  /** What the value consists of, in the order of the legend. Default: it is not divided. */
+  parts?: readonly number[];
 }
+
+/** Colours that parts of bars may have. */
+export const CHART_COLOURS = 5;
 
 export interface ChartView {
   /** Oldest first; at least one. */
@@ -48,16 +53,18 @@ export function barChart({ bars, now, words, describe, short }: ChartView): Html
       return part > 0 && { path: barPath(index, part / end), kind: isOpen ? (`${kind} chart-now` as const) : kind };
     });
   const drawn = [
-    ...draw(
-      'all',
-      bars.map(({ value }) => value),
-    ),
+    ...(bars.some(({ parts }) => parts)
+      ? stack(bars, end, now !== undefined)
+      : draw(
+          'all',
+          bars.map(({ value }) => value),
+        )),
     ...draw(
       'failed',
       bars.map(({ bad = 0 }) => bad),
     ),
   ].filter((one) => one !== false);
-  const kinds = Map.groupBy(drawn, ({ kind }) => kind);
+  const kinds = Map.groupBy(drawn, ({ kind }) => kind as string);
   return html`<figure class="chart">
 <div class="chart-scale muted figures" aria-hidden="true"><span>${short(end)}</span><span>${short(end / 2)}</span><span>0</span></div>
 <div class="chart-plot"><svg viewBox="0 0 ${bars.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
@@ -67,9 +74,38 @@ ${[...kinds].map(([kind, parts]) => html`<path class="chart-${kind}" d="${parts.
 </figure>`;
 }
 
-function barPath(index: number, share: number): string {
-  const height = Math.round(Math.max(MIN_BAR, share * HEIGHT) * 10) / 10;
-  return `M${index * STEP + (STEP - BAR) / 2} ${HEIGHT}v-${height}h${BAR}v${height}z`;
+/** @param below Share of what is below it. */
+function barPath(index: number, share: number, below = 0): string {
+  const height = tenths(Math.max(MIN_BAR, share * HEIGHT));
+  return `M${index * STEP + (STEP - BAR) / 2} ${tenths((1 - below) * HEIGHT)}v-${height}h${BAR}v${height}z`;
+}
+
+function tenths(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** The parts of each bar on each other, each in its colour. */
+function stack(bars: readonly ChartBar[], end: number, isLastOpen: boolean): { path: string; kind: string }[] {
+  return bars.flatMap(({ parts = [] }, index) => {
+    const isOpen = isLastOpen && index === bars.length - 1;
+    let below = 0;
+    return parts.flatMap((part, at) => {
+      if (part <= 0) return [];
+      const path = barPath(index, part / end, below);
+      below += part / end;
+      return { path, kind: `part-${at}${isOpen ? ' chart-now' : ''}` };
+    });
+  });
+}
+
+/** The names of the parts of bars, in their order. */
+export function chartLegend(names: readonly (Html | string)[]): Html {
+  return html`<ul class="chart-legend small">${names.map((name, index) => html`<li>${swatch(index)}${name}</li>`)}</ul>`;
+}
+
+/** The colour of a part, before its name. */
+export function swatch(index: number): Html {
+  return html`<span class="swatch chart-part-${index}"></span>`;
 }
 
 /** The end of a scale that has room for this: even, as counts have no halves. */

@@ -12,8 +12,10 @@ export interface DayInput {
   name: string;
   /** `2026-06-15`; empty for none. Anything else is shown as it is. */
   value: string;
-  /** Shown where the field is empty. */
+  /** Says how a day is written, and is shown where the field is empty. */
   example: string;
+  /** What an empty field means, shown in place of the example. */
+  placeholder?: string | undefined;
   /** First and last day that the calendar offers. Default: all. */
   min?: string | undefined;
   max?: string | undefined;
@@ -26,12 +28,12 @@ const ICON = html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M2 6.5h12
 
 /** @param label Of the day alone. */
 export function dayField(label: string, input: DayInput, { texts: { words }, dayText }: Locale, hint?: Html): Html {
-  const { id, name, value, example, min, max, describedBy } = input;
-  const { spans: t } = words;
   const written = (text: string) => (readTypedDay(text) === text ? dayText(Date.parse(text)) : text);
+  const { id, name, value, example, placeholder = written(example), min, max, describedBy } = input;
+  const { spans: t } = words;
   const described = describedBy !== undefined && html` aria-describedby="${describedBy}"`;
   const limits = html`${min !== undefined && html` data-min="${min}"`}${max !== undefined && html` data-max="${max}"`}`;
-  return html`<div class="field"><label for="${id}">${label}</label><span class="day"><input class="input" id="${id}" name="${name}" value="${written(value)}" maxlength="20" pattern="${t.pattern}" title="${t.format(written(example))}" placeholder="${written(example)}" autocomplete="off" spellcheck="false"${described}><button type="button" class="day-open needs-script" aria-haspopup="dialog" aria-label="${t.choose(label)}" data-day${limits}>${ICON}</button></span>${hint}</div>`;
+  return html`<div class="field"><label for="${id}">${label}</label><span class="day"><input class="input" id="${id}" name="${name}" value="${written(value)}" maxlength="20" pattern="${t.pattern}" title="${t.format(written(example))}" placeholder="${placeholder}" autocomplete="off" spellcheck="false"${described}><button type="button" class="day-open needs-script" aria-haspopup="dialog" aria-label="${t.choose(label)}" data-day${limits}>${ICON}</button></span>${hint}</div>`;
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;

@@ -1,7 +1,8 @@
 /*
  * The fields of a key's limits, for making and for changing one. They offer what the plan has, so that a browser
  * refuses most of what the plan does not allow before anything is sent. Many models are folded, and ticked or not with one
- * press. Everything ticked and an empty field mean as the plan. Budgets have one line each; an empty one is left out.
+ * press. Everything ticked and an empty field mean as the plan. Budgets have one line each; an empty one is left out. What a
+ * key may use and how much of it stand beside each other.
  */
 
 import { type BudgetState, MICROS } from '../../budgets/index.js';
@@ -34,17 +35,18 @@ const DAY_MS = 86_400_000;
 /** @param key Default: a new one, without limits. */
 export function limitFields(choices: LimitChoices, locale: Locale, key?: LimitedKey): Html {
   const { texts, count, day } = locale;
+  const { form: t } = texts.keys;
   const { grants, models, rpm, planEnd, today } = choices;
   const own = key?.own;
-  const t = texts.keys.form;
   const id = key?.id ?? 'new';
   const hasModels = models.length > 1;
   const lastDay = planEnd === null ? undefined : lastWholeDay(planEnd);
   const ends = own?.expiresAt === undefined ? '' : earlierOf(lastWholeDay(own.expiresAt + 1), lastDay);
-  return html`<div class="stack key-limits">
+  return html`<div class="key-limits"><div class="stack">
 ${checks({ name: 'grants', legend: t.grants, choices: grants.map((grant) => ({ value: grant, label: texts.keys.grants[grant] })), chosen: own?.grants, hint: hasModels ? undefined : t.allHint })}
 ${hasModels && checks({ name: 'models', legend: t.models, choices: models.map((model) => ({ value: model, label: model })), chosen: own?.models, hint: t.allHint, ticks: t })}
-<div class="options key-section">
+</div><div class="stack">
+<div class="options">
 <div class="field"><label for="rpm-${id}">${t.rpm}</label>
 <input class="input" id="rpm-${id}" name="rpm" type="number" inputmode="numeric" min="1" step="1"${rpm !== null && html` max="${rpm}" placeholder="${count(rpm)}"`} value="${own?.rpm === undefined ? '' : Math.min(own.rpm, rpm ?? own.rpm)}" aria-describedby="rpm-hint-${id}">
 <span class="hint" id="rpm-hint-${id}">${rpm === null ? t.rpmUnlimited : t.rpmHint(count(rpm))}</span></div>
@@ -55,6 +57,7 @@ ${dayField(
     name: 'expiresAt',
     value: ends,
     example: lastDay ?? today,
+    placeholder: planEnd === null ? texts.keys.facts.never : undefined,
     min: today,
     max: lastDay,
     describedBy: `expires-hint-${id}`,
@@ -67,7 +70,7 @@ ${dayField(
 ${budgetLines(choices, locale, { id, budgets: key?.budgets ?? [] })}
 ${budgetPresets(choices, locale)}
 <span class="hint" id="budgets-hint-${id}">${t.budgetHint}</span></fieldset>
-</div>`;
+</div></div>`;
 }
 
 interface ChecksView {
@@ -121,18 +124,25 @@ function budgetLines(choices: LimitChoices, locale: Locale, { id, budgets }: Bud
 /** So much of the smallest common amount. */
 const PRESETS = [1, 2, 5, 10] as const;
 
-/** Buttons that fill the first line that is empty, or else the first one. */
-function budgetPresets({ currency }: LimitChoices, { texts, count, smallMoney }: Locale): Html {
-  const { presets, units } = texts.keys.form;
-  const digits = currency === undefined ? 0 : minorDigits(currency);
+/** Buttons that fill the first line that is empty, or else the first one. Those of the unit that is chosen are shown. */
+function budgetPresets({ currency }: LimitChoices, { texts, shortCount, smallMoney }: Locale): Html {
+  const t = texts.keys.form;
   // In a currency without small coins the amounts are larger.
-  const least = currency === undefined ? 1_000 : digits === 0 ? 100_000 : 10;
-  return html`<div class="row needs-script" role="group" aria-label="${presets}">${PRESETS.map((times) => {
-    const amount = least * times;
-    const label =
-      currency === undefined ? `${count(amount)} ${units.requests}` : smallMoney(amount * MICROS, currency, 0);
-    return html`<button type="button" class="preset" data-preset="${amount}" data-unit="${currency ?? 'requests'}">${label}</button>`;
-  })}</div>`;
+  const least = currency === undefined ? 0 : minorDigits(currency) === 0 ? 100_000 : 10;
+  const units = [
+    ...(currency === undefined
+      ? []
+      : [[currency, least, (amount: number) => smallMoney(amount * MICROS, currency, 0)] as const]),
+    ['requests', 1_000, (amount: number) => `${shortCount(amount)} ${t.units.requests}`] as const,
+    ['tokens', 1_000_000, (amount: number) => `${shortCount(amount)} ${t.units.tokens}`] as const,
+  ];
+  const buttons = units.flatMap(([unit, smallest, label], at) =>
+    PRESETS.map((times) => {
+      const amount = smallest * times;
+      return html`<button type="button" class="preset" data-preset="${amount}" data-unit="${unit}"${at > 0 && html` hidden`}>${label(amount)}</button>`;
+    }),
+  );
+  return html`<div class="row needs-script" role="group" aria-label="${t.presets}">${buttons}</div>`;
 }
 
 function budgetLine(
@@ -141,11 +151,13 @@ function budgetLine(
   { id, budget }: { id: string; budget: BudgetState | undefined },
 ): Html {
   const t = texts.keys.form;
-  const { unit, amount, resets } = amountOf(budget);
+  const { unit, amount, resets } = budget
+    ? amountOf(budget)
+    : { unit: currency ?? 'requests', amount: '', resets: 'month' };
   const units = [
+    ...(currency === undefined ? [] : [[currency, currency] as const]),
     ['requests', t.units.requests],
     ['tokens', t.units.tokens],
-    ...(currency === undefined ? [] : [[currency, currency] as const]),
   ] as const;
   return html`<div class="budget-line" data-budget>
 <div class="field"><label class="visually-hidden" for="amount-${id}">${t.amount}</label><input class="input" id="amount-${id}" data-param="budgets" data-part="amount" inputmode="decimal" pattern="[0-9]{1,13}([.][0-9]{1,6})?" placeholder="${t.amount}" value="${amount}" autocomplete="off"></div>
@@ -161,8 +173,8 @@ const PERIODS = [
   ['lifetime', 'never'],
 ] as const;
 
-function amountOf(budget: BudgetState | undefined): { unit: string; amount: number | ''; resets: string } {
-  const { requestLimit = null, tokenLimit = null, costLimit = null, currency = null, resets = 'month' } = budget ?? {};
+function amountOf(budget: BudgetState): { unit: string; amount: number | ''; resets: string } {
+  const { requestLimit, tokenLimit, costLimit, currency, resets } = budget;
   if (costLimit !== null) return { unit: currency ?? '', amount: costLimit / MICROS, resets };
   if (tokenLimit !== null) return { unit: 'tokens', amount: tokenLimit, resets };
   return { unit: 'requests', amount: requestLimit ?? '', resets };

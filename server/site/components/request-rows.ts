@@ -1,12 +1,12 @@
 /*
  * Single requests, for the user's page and the console: tabs by how they ended, rows below the title of their day, and the
  * whole of one request. A row says route and model, how it ended and what its code means, duration, tokens and cost, its id
- * and when it was; it leads to the whole. The whole says first how it ended, and what can be done about a failure.
+ * and when it was; it leads to the whole. A list of failures stands below what went wrong instead, each once in a row. The whole says first how it ended, and what can be done about a failure.
  */
 
 import { actionOfCode, outcomeOf, type RequestOutcome, shownRequestId, type UsageEntry } from '../../usage/index.js';
 import type { Locale } from '../language/index.js';
-import { badge, copyableId, copyButton, type Html, type HtmlValue, html, type Tone } from '../page.js';
+import { badge, copyableId, copyIcon, type Html, type HtmlValue, html, type Tone } from '../page.js';
 import { linkRow, linkTo } from './filters.js';
 import { type Column, dataTable, type TableView } from './table.js';
 
@@ -24,7 +24,9 @@ export interface RequestRowsView {
   currency: string | undefined;
   /** Whose request it was. */
   owner: Column<UsageEntry>;
-  /** Whether what it asked has a column. Only its own account sees that. Default false. */
+  /** Whether that is a name, which stands beside the model. Default: it has a column. */
+  isOwnerShort?: boolean;
+  /** Whether it says what it asked. Only its own account sees that. Default false. */
   hasInputs?: boolean;
 }
 
@@ -55,34 +57,51 @@ export function requestTable(
   view: RequestRowsView & Pick<TableView<UsageEntry>, 'label' | 'rows' | 'empty'>,
   locale: Locale,
 ): Html {
-  const { label, rows, empty } = view;
-  const groupOf = ({ at }: UsageEntry) => locale.longDay(at);
-  const columns = requestColumns(view, locale);
-  return dataTable<UsageEntry>({ label, rows, empty, isStacked: true, isDense: true, groupOf, columns });
+  const { label, rows, empty, query } = view;
+  const isByCode = query.outcome === 'failed' || query.outcome === 'refused';
+  const groups = isByCode
+    ? { groupOf: codeOf, titleOf: (all: readonly [UsageEntry, ...UsageEntry[]]) => renderCodeTitle(all, locale) }
+    : { groupOf: ({ at }: UsageEntry) => locale.longDay(at) };
+  const columns = requestColumns({ ...view, isByCode }, locale);
+  return dataTable<UsageEntry>({ label, rows, empty, isStacked: true, isDense: true, ...groups, columns });
+}
+
+/** What went wrong: equal of failures that mean the same. */
+function codeOf({ status, errorCode }: UsageEntry): string {
+  return errorCode ?? String(status);
+}
+
+function renderCodeTitle(rows: readonly [UsageEntry, ...UsageEntry[]], locale: Locale): Html {
+  const [first] = rows;
+  return html`<code>${codeOf(first)}</code> ${meaningOf(first, locale)} ${rows.length > 1 && html`<span class="badge">${locale.texts.words.requests(rows.length)}</span>`}`;
 }
 
 function requestColumns(
-  view: RequestRowsView & { rows: readonly UsageEntry[] },
+  view: RequestRowsView & { rows: readonly UsageEntry[]; isByCode: boolean },
   locale: Locale,
 ): readonly Column<UsageEntry>[] {
   const { usage: t } = locale.texts;
-  const { path, query, owner, hasInputs = false } = view;
+  const { path, query, owner, isOwnerShort = false, hasInputs = false, isByCode } = view;
   const { from, to } = query;
-  // A column without any value would say nothing.
-  const isAsked = hasInputs && view.rows.some(({ input }) => typeof input === 'string');
   const currency = view.rows.some(({ cost }) => cost !== null) ? view.currency : undefined;
+  const aboutOf = (row: UsageEntry) => {
+    const parts = [row.model !== '' && html`<bdi>${row.model}</bdi>`, isOwnerShort && owner.cell(row)].filter(Boolean);
+    return html`<span class="detail small muted">${parts.map((part, index) => html`${index > 0 && ' · '}${part}`)}</span>`;
+  };
   const wholeOf = (row: UsageEntry) => linkTo(path, { from, to, request_id: shownRequestId(row) });
   return [
     {
       head: t.list.routeAndModel,
       cell: (row) =>
-        html`<a class="row-link" href="${wholeOf(row)}"><code>${row.route}</code></a>${row.model !== '' && html`<bdi class="detail small muted">${row.model}</bdi>`}`,
+        html`<a class="row-link" href="${wholeOf(row)}"><code>${row.route}</code></a>${aboutOf(row)}${hasInputs && renderInput(row, locale)}`,
     },
-    { head: t.list.result, inCard: 'end', cell: (row) => renderResult(row, locale) },
-    ...(isAsked
-      ? [{ head: t.inputs.column, inCard: 'line' as const, cell: (row: UsageEntry) => renderInput(row) }]
-      : []),
-    owner,
+    {
+      head: t.list.result,
+      inCard: 'end',
+      cell: (row) =>
+        html`<span class="figures">${resultBadge(row, locale)} ${row.status}</span>${!isByCode && renderMeaning(row, locale)}`,
+    },
+    ...(isOwnerShort ? [] : [owner]),
     { head: t.list.duration, isNumber: true, inCard: 'plain', cell: ({ latencyMs }) => duration(latencyMs, locale) },
     { head: t.list.tokens, isNumber: true, inCard: 'none', cell: (row) => tokensOf(row, locale) },
     ...(currency === undefined
@@ -92,7 +111,8 @@ function requestColumns(
             head: t.cost(currency),
             cardHead: currency,
             isNumber: true,
-            cell: ({ cost }: UsageEntry) => (cost === null ? '–' : cost === 0 ? '0' : locale.cost(cost, 6, 4)),
+            cell: ({ cost }: UsageEntry) =>
+              cost === null ? '–' : cost === 0 ? '0' : locale.cost(cost, digitsOf(cost), 4),
           },
         ]),
     {
@@ -100,7 +120,7 @@ function requestColumns(
       isNumber: true,
       inCard: 'time',
       cell: (row) =>
-        html`${locale.clock(row.at)}<span class="detail small muted">${copyableId(shownRequestId(row), t.list.requestId, locale)}</span>`,
+        html`${isByCode ? locale.second(row.at) : locale.clock(row.at)}<span class="detail small muted">${copyableId(shownRequestId(row), t.list.requestId, locale)}</span>`,
     },
   ];
 }
@@ -115,13 +135,13 @@ function meaningOf({ status, errorCode }: UsageEntry, { texts: { errors } }: Loc
   return errorCode === null && status < 400 ? undefined : errors.meaningOf(errorCode ?? '');
 }
 
-function renderResult(row: UsageEntry, locale: Locale): Html {
-  const { status, errorCode } = row;
+function renderMeaning(row: UsageEntry, locale: Locale): Html | false {
+  const { errorCode } = row;
   const meaning = meaningOf(row, locale);
-  return html`<span class="figures">${resultBadge(row, locale)} ${status}</span>${
+  return (
     meaning !== undefined &&
     html`<span class="detail small">${errorCode !== null && html`<code>${errorCode}</code> `}<span class="muted">${meaning}</span></span>`
-  }`;
+  );
 }
 
 /** The whole of one request: each of its rows as a card. */
@@ -159,14 +179,11 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
   const isBad = outcomeOf(row) === 'failed' && errorCode !== 'cancelled';
   return html`<section class="card stack request-detail" aria-labelledby="${id}-title">
 <div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2 id="${id}-title"><code>${route}</code></h2></div>
-<div class="request-parts"><div class="stack">
 ${meaning !== undefined && html`<div class="notice stack-small${isBad && ' notice-bad'}"><p><strong>${meaning}</strong></p>${errorCode !== null && renderCode(errorCode, linkTo(path, { from, to, code: errorCode }), locale)}</div>`}
 <dl class="totals">${listed(numbers)}</dl>
 ${typeof input === 'string' && html`<div class="stack-small"><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
-</div><div class="stack request-about">
-<dl class="key-facts">${listed(facts)}</dl>
-<div><span class="small muted">${t.list.requestId}</span><div class="row"><code class="whole-id" id="${id}">${shownRequestId(row)}</code>${copyButton(id, t.list.requestId, locale)}</div></div>
-</div></div>
+<dl class="request-about">${listed(facts)}
+<div><dt>${t.list.requestId}</dt><dd class="row"><code class="whole-id" id="${id}">${shownRequestId(row)}</code>${copyIcon(t.list.requestId, locale)}</dd></div></dl>
 </section>`;
 }
 
@@ -180,15 +197,20 @@ function renderCode(code: string, others: string, { texts }: Locale): Html {
 }
 
 /** Its beginning: the whole is with the request. Its direction is its own. */
-function renderInput({ input }: UsageEntry): Html | string {
-  if (input === undefined || input === null) return '–';
+function renderInput({ input }: UsageEntry, { texts }: Locale): Html | false {
+  if (input === undefined || input === null) return false;
   const text = input.length <= SHORT_INPUT ? input : `${input.slice(0, SHORT_INPUT).toWellFormed()}…`;
-  return html`<p class="asked small" dir="auto">${text}</p>`;
+  return html`<span class="visually-hidden">${texts.usage.inputs.column}: </span><span class="asked small" dir="auto">${text}</span>`;
 }
 
 function duration(ms: number, { texts, count }: Locale): string {
   const t = texts.usage.list;
   return ms < 1_000 ? t.milliseconds(count(ms)) : t.seconds(count(ms / 1_000));
+}
+
+/** Four, where they show anything of it. */
+function digitsOf(micros: number): number {
+  return micros < 100 ? 6 : 4;
 }
 
 function tokensOf({ inputTokens, outputTokens }: UsageEntry, { count }: Locale): string {

@@ -36,14 +36,16 @@ export interface TableView<Row> {
   isStacked?: boolean;
   /** Whether the card of a row is two lines: how it ended, its name and time; below, everything else. Default false. */
   isDense?: boolean;
-  /** Title above the first of the rows that follow each other and have the same. Default: there are none. */
+  /** Rows that follow each other and have the same stand below one title. Default: there are no titles. */
   groupOf?(row: Row): string;
+  /** The title of such rows. Default: what they have the same. */
+  titleOf?(rows: readonly [Row, ...Row[]]): HtmlValue;
   /** What is shown without rows. */
   empty: { title: string; words: Html | string };
 }
 
 export function dataTable<Row>(view: TableView<Row>): Html {
-  const { label, columns, rows, isStacked = false, isDense = false, groupOf, empty } = view;
+  const { label, columns, rows, isStacked = false, isDense = false, groupOf, titleOf, empty } = view;
   if (rows.length === 0) return emptyState(empty.title, empty.words);
   const kind = html`${isStacked && ' table-stacked'}${isDense && ' table-dense'}`;
   const written = rows.map((row) => columns.map(({ cell }) => valueIn(cell(row))));
@@ -59,7 +61,8 @@ export function dataTable<Row>(view: TableView<Row>): Html {
     const group = groupOf?.(row);
     const before = rows[at - 1];
     const isFirst = group !== undefined && (before === undefined || groupOf?.(before) !== group);
-    return html`${isFirst && html`<tr class="table-group" role="row"><th scope="rowgroup" role="rowheader" colspan="${shown.length}">${group}</th></tr>`}<tr role="row">${shown.map(
+    const title = isFirst && titleOf ? titleOf(groupAt(rows, at, (one) => groupOf?.(one) === group)) : group;
+    return html`${isFirst && html`<tr class="table-group" role="row"><th scope="rowgroup" role="rowheader" colspan="${shown.length}">${title}</th></tr>`}<tr role="row">${shown.map(
       ({ column, index }) => {
         const value = written[at]?.[index];
         if (index === 0) return html`<th scope="row" role="rowheader">${value}</th>`;
@@ -68,6 +71,13 @@ export function dataTable<Row>(view: TableView<Row>): Html {
     )}</tr>
 `;
   })}</tbody></table></div>`;
+}
+
+/** The rows from here on that belong together. */
+function groupAt<Row>(rows: readonly Row[], at: number, belongs: (row: Row) => boolean): [Row, ...Row[]] {
+  const others = rows.slice(at + 1);
+  const end = others.findIndex((row) => !belongs(row));
+  return [rows[at] as Row, ...(end === -1 ? others : others.slice(0, end))];
 }
 
 /** Undefined without a value. */

@@ -1,7 +1,7 @@
 /*
  * The dashboard of an account: plan, keys, rate limits, usage, jobs, orders, connected agents, sessions and personal data. A key is never
  * shown here with its secret, except once after it was made. Of the keys it displays the newest valid ones; their page
- * has the rest.
+ * has the rest. Sessions and personal data are folded: people rarely come for them.
  */
 
 import type { JobRecord } from '../../../core/jobs/index.js';
@@ -104,8 +104,8 @@ ${view.balance && renderBalance(view.balance, locale)}
 ${renderRateLimits(view.rateLimits, locale)}
 ${renderOrders(view.orders, locale)}
 ${view.agents && view.agents.length > 0 && renderConnections(view.agents, locale)}
-<div class="card stack">${renderSessions(view, locale)}
-${renderPersonalData(locale)}</div>
+<div class="card"><details class="card-fold"><summary><h2>${t.account}</h2></summary><div class="stack">${renderSessions(view, locale)}
+${renderPersonalData(locale)}</div></details></div>
 </div>
 </div>
 </div>`,
@@ -223,7 +223,7 @@ function renderOrderRows(orders: readonly OrderView[], locale: Locale): Html {
 
 function renderSessions({ hasPasskeys }: DashboardView, { texts }: Locale): Html {
   const t = texts.dashboard.sessions;
-  return html`<section class="stack" aria-labelledby="sessions"><h2 id="sessions">${t.title}</h2>
+  return html`<section class="stack" aria-labelledby="sessions"><h3 id="sessions">${t.title}</h3>
 <p class="small muted">${t.words}</p>
 <div class="row"><form method="post" action="/signout/everywhere"><button class="button button-quiet">${t.end}</button></form>
 ${hasPasskeys && html`<a class="button button-quiet" href="/passkeys">${texts.passkeys.title}</a>`}</div></section>`;
@@ -231,7 +231,7 @@ ${hasPasskeys && html`<a class="button button-quiet" href="/passkeys">${texts.pa
 
 function renderPersonalData({ texts }: Locale): Html {
   const t = texts.dashboard.data;
-  return html`<section class="stack card-part" aria-labelledby="data"><h2 id="data">${t.title}</h2>
+  return html`<section class="stack card-part" aria-labelledby="data"><h3 id="data">${t.title}</h3>
 <p class="small muted">${t.words}</p>
 <a class="button button-quiet" href="/api/user/export" download>${t.export}</a>
 <details><summary>${t.delete}</summary><div class="stack">
@@ -246,19 +246,21 @@ ${scriptedButton(t.delete, 'button-quiet')}</form>
 }
 
 /** Number of keys that the dashboard displays. */
-const SHOWN_KEYS = 5;
+const SHOWN_KEYS = 3;
 
-/** Valid keys; the page of keys has the others, and everything that can be done with them. */
+/** Valid keys, replaced ones last; the page of keys has the others, and everything that can be done with them. */
 function renderKeys(keys: readonly KeyView[], locale: Locale): Html {
   const t = locale.texts.keys;
-  const valid = keys.filter(({ state }) => isValidState(state)).slice(0, SHOWN_KEYS);
+  const valid = keys.filter(({ state }) => isValidState(state));
+  const active = (of: boolean) => valid.filter(({ state }) => (state === 'active') === of);
+  const shown = [...active(true), ...active(false)].slice(0, SHOWN_KEYS);
   return html`<section class="card stack" aria-labelledby="keys">
 <div class="row row-apart"><h2 id="keys">${t.title}</h2>${keys.length > 0 && html`<a class="small" href="/keys">${t.manage}</a>`}</div>
 ${renderNewKey('/dashboard', locale)}
 ${
   keys.length === 0
     ? emptyState(t.none, t.noneWords)
-    : html`<ul class="rows">${valid.map((key) => html`<li class="key">${renderKeyHead(key, locale)}</li>`)}</ul>`
+    : html`<ul class="rows">${shown.map((key) => html`<li class="key">${renderKeyHead(key, locale)}</li>`)}</ul>`
 }
 ${renderKeyCreation(locale)}
 </section>`;

@@ -1,7 +1,8 @@
 /*
  * The public page of the models and platforms: what each does, on which routes, within which limits, and whether it is a
- * mock. Models that differ in their names alone share a card. Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the
- * playground with it, or to the sign-in page and then there.
+ * mock. What models do stands once, beside a row for each of them, with its price and a link that tries it. Search and pages
+ * work without scripts, as queries of the page. A visitor who tries a model gets to the playground with it, or to the
+ * sign-in page and then there.
  */
 
 import { linkRow, linkTo } from '../components/filters.js';
@@ -33,7 +34,10 @@ const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
 const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];
 
-type Entry = { kind: ModelKind; words: string; content: Html; model?: ModelEntry };
+/** Rows of a group that a phone shows at once. */
+const SHORT_GROUP = 5;
+
+type Entry = { kind: ModelKind; words: string } & ({ model: ModelEntry } | { platform: PlatformEntry });
 
 export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer'> {
   const { search, platforms } = view;
@@ -50,9 +54,9 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
 ${searchForm(search, locale)}
-<div class="row row-apart">${kindLinks(search, found, locale)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
+<div class="row row-apart">${found.length > 0 && kindLinks(search, found, locale)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
 ${shown.length === 0 && nothing(all.length === 0, locale)}
-${shown.some(({ model }) => model?.isMock) && html`<p class="small muted">${t.mocks}</p>`}
+${shown.some((entry) => 'model' in entry && entry.model.isMock) && html`<p class="small muted">${t.mocks}</p>`}
 ${KINDS.map((kind) => renderKind(kind, shown, locale))}
 ${pageLinks(search, ofKind.length, locale)}
 </div>`,
@@ -73,13 +77,12 @@ function entriesOf({ models, platforms }: ModelsView, locale: Locale): Entry[] {
         kinds[model.kind],
         model.uses.map((use) => uses[use]),
       ),
-      content: renderModel(model, locale),
       model,
     })),
     ...platforms.map((platform) => ({
       kind: 'link' as const,
       words: wordsOf(platform.name, platform.linkForms, kinds.link, platformWords, '/v1/extract'),
-      content: renderPlatform(platform, locale),
+      platform,
     })),
   ];
 }
@@ -114,56 +117,71 @@ function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale):
   const { models: t } = locale.texts;
   const own = entries.filter((entry) => entry.kind === kind);
   if (own.length === 0) return false;
-  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><div class="model-kind-head"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>${kind === 'link' && html`<p class="small muted">${t.platformWords}.</p>`}</div>
-<ul class="models">${alike(own).map(([first, ...others]) => {
-    const models = [first, ...others].flatMap((entry) => entry?.model ?? []);
-    return models.length > 1
-      ? html`<li class="model-group">${renderAlike(models as [ModelEntry, ...ModelEntry[]], locale)}</li>
-`
-      : html`<li>${first?.content ?? ''}</li>
-`;
-  })}</ul></section>`;
+  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>
+<ul class="models">${alike(own).map(
+    (group) => html`<li>${renderGroup(group, locale)}</li>
+`,
+  )}</ul></section>`;
 }
 
-/** Neighbours that differ in their names alone stand in one card; those with words of the operator never. */
-function alike(entries: readonly Entry[]): Entry[][] {
-  const groups: Entry[][] = [];
-  const factsOf = ({ model }: Entry) => {
-    if (!model || model.description !== undefined) return undefined;
-    const { id: _id, aliases: _aliases, ...facts } = model;
-    return JSON.stringify(facts);
-  };
+/** Entries that do the same, within the same limits, on the same routes. */
+function alike(entries: readonly Entry[]): [Entry, ...Entry[]][] {
+  const groups = new Map<string, [Entry, ...Entry[]]>();
   for (const entry of entries) {
-    const facts = factsOf(entry);
-    const same = groups.find(([first]) => facts !== undefined && first && factsOf(first) === facts);
-    if (same) same.push(entry);
-    else groups.push([entry]);
+    const facts = 'model' in entry ? JSON.stringify(factsOf(entry.model)) : 'platforms';
+    const group = groups.get(facts);
+    if (group) group.push(entry);
+    else groups.set(facts, [entry]);
   }
-  return groups;
+  return [...groups.values()];
 }
 
-function renderModel(model: ModelEntry, locale: Locale): Html {
-  const { id, aliases, description, isMock } = model;
-  const t = locale.texts.models;
-  return html`<div class="model-head"><h3><bdi class="mono">${id}</bdi> ${isMock && badge(t.mock, 'warn')}</h3>
-${tryModel(model, locale)}</div>
-${description !== undefined && html`<p dir="auto">${description}</p>`}
-<p${description !== undefined && html` class="small muted"`}>${whatItDoes(model, locale)}</p>
-${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}
-${renderMore(model, locale)}`;
+/** What is said once: everything but the names and prices. */
+function factsOf({ id: _id, aliases: _aliases, prices: _prices, ...facts }: ModelEntry) {
+  return facts;
 }
 
-/** What they have in common, and each name as a link that tries it. */
-function renderAlike(models: readonly [ModelEntry, ...ModelEntry[]], locale: Locale): Html {
+function renderGroup(group: readonly [Entry, ...Entry[]], locale: Locale): Html {
+  const [first] = group;
   const t = locale.texts.models;
-  const [first] = models;
-  return html`<div class="model-head"><p>${whatItDoes(first, locale)}</p>${first.isMock && badge(t.mock, 'warn')}</div>
-<ul class="model-names">${models.map((model) => {
-    const name = html`<bdi class="mono">${model.id}</bdi>`;
-    const href = triedAt(model);
-    return html`<li><h3>${href === undefined ? name : html`<a class="model-name" href="${href}" aria-label="${t.tryIt(model.id)}">${name}</a>`}</h3>${model.aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(model.aliases)}</p>`}</li>`;
-  })}</ul>
-${renderMore(first, locale)}`;
+  const rows = group.map((entry) =>
+    'model' in entry ? modelRow(entry.model, locale) : platformRow(entry.platform, locale),
+  );
+  const list = (some: readonly Html[]) => html`<ul class="model-rows">${some}</ul>`;
+  const rest = rows.slice(SHORT_GROUP);
+  return html`<div class="model-about">${'model' in first ? aboutModels(first.model, locale) : html`<p>${t.platformWords}.</p>`}</div>
+<div>${list(rows.slice(0, SHORT_GROUP))}${rest.length > 0 && html`<details class="fold"><summary>${t.furtherModels(rest.length)}</summary>${list(rest)}</details>`}</div>`;
+}
+
+function modelRow(model: ModelEntry, locale: Locale): Html {
+  const { id, aliases, prices } = model;
+  const t = locale.texts.models;
+  const href = triedAt(model);
+  return html`<li><div><h3><bdi class="mono">${id}</bdi></h3>${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}</div>
+${renderPrices(prices, locale)}${href !== undefined && tryLink(href, id, locale)}</li>
+`;
+}
+
+function platformRow({ name, linkForms, features, prices }: PlatformEntry, locale: Locale): Html {
+  const t = locale.texts.models;
+  const has = [t.features.batch, features.async && t.features.async, features.audio_mp3 && t.features.audio_mp3];
+  return html`<li><div><h3><bdi>${name}</bdi></h3><p class="small muted">${has.filter((one) => one !== false).join(', ')}</p>${
+    linkForms.length > 0 &&
+    html`<details><summary>${t.forms(linkForms.length)}</summary>
+<ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${linkForms.map((form) => html`<li><code class="small">${form}</code></li>`)}</ul></details>`
+  }</div>
+${renderPrices(prices, locale)}${tryLink('/playground', name, locale)}</li>
+`;
+}
+
+function aboutModels(model: ModelEntry, locale: Locale): Html {
+  const { description, routes, isMock } = model;
+  const t = locale.texts.models;
+  return html`${description !== undefined && html`<p dir="auto">${description}</p>`}
+<p${description !== undefined && html` class="small muted"`}>${whatItDoes(model, locale)} ${isMock && badge(t.mock, 'warn')}</p>
+<details class="fold"><summary>${t.more}</summary>
+<dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+<ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul></details>`;
 }
 
 function whatItDoes({ uses, limits }: ModelEntry, { texts: { models: t }, count }: Locale): string {
@@ -175,11 +193,6 @@ function whatItDoes({ uses, limits }: ModelEntry, { texts: { models: t }, count 
   return `${does.join('. ')}.${context}`;
 }
 
-function tryModel(model: ModelEntry, locale: Locale): Html | false {
-  const href = triedAt(model);
-  return href !== undefined && tryLink(href, model.id, locale);
-}
-
 /** Where the playground has a form for it. */
 function triedAt({ id, uses }: ModelEntry): string | undefined {
   if (!uses.some((use) => TRIED.includes(use))) return undefined;
@@ -187,20 +200,12 @@ function triedAt({ id, uses }: ModelEntry): string | undefined {
   return `${page}?${new URLSearchParams({ model: id })}`;
 }
 
-function renderMore(model: ModelEntry, locale: Locale): Html {
-  const t = locale.texts.models;
-  const { routes, prices } = model;
-  return html`<details class="model-more"><summary>${t.more}</summary>
-<dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}${renderPrices(prices, locale)}</dl>
-<ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul></details>`;
-}
-
 function joined(names: readonly string[]): Html[] {
   return names.map((name, index) => html`${index > 0 && ', '}<bdi class="mono">${name}</bdi>`);
 }
 
 function tryLink(href: string, name: string, { texts: { models: t } }: Locale): Html {
-  return html`<a class="button button-quiet button-small" href="${href}" aria-label="${t.tryIt(name)}">${t.try}</a>`;
+  return html`<a class="model-try" href="${href}" aria-label="${t.tryIt(name)}">${t.try}</a>`;
 }
 
 function limitsOf(
@@ -221,24 +226,13 @@ function limitsOf(
 
 function renderPrices(prices: readonly PriceLine[], { texts: { models: t }, smallMoney }: Locale): Html | false {
   if (prices.length === 0) return false;
-  const words = prices.map(({ unit, amount, currency, isHighest }) => {
+  const written = ({ amount, currency, isHighest }: PriceLine) => {
     const price = smallMoney(amount, currency);
-    return html`<dd>${t.unit(isHighest ? t.upTo(price) : price, t.units[unit])}</dd>`;
-  });
-  return html`<div><dt>${t.prices}</dt>${words}</div>`;
-}
-
-function renderPlatform({ name, linkForms, features, prices }: PlatformEntry, locale: Locale): Html {
-  const t = locale.texts.models;
-  const has = [t.features.batch, features.async && t.features.async, features.audio_mp3 && t.features.audio_mp3];
-  return html`<div class="model-head"><h3><bdi>${name}</bdi></h3>${tryLink('/playground', name, locale)}</div>
-<div class="row model-about"><ul class="chips">${has.map((feature) => feature && html`<li class="badge">${feature}</li>`)}</ul>
-<dl class="model-facts">${renderPrices(prices, locale)}</dl></div>
-${
-  linkForms.length > 0 &&
-  html`<details><summary>${t.forms(linkForms.length)}</summary>
-<ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${linkForms.map((form) => html`<li><code class="small">${form}</code></li>`)}</ul></details>`
-}`;
+    return isHighest ? t.upTo(price) : price;
+  };
+  const [input, output] = (['input', 'output'] as const).map((of) => prices.find(({ unit }) => unit === of));
+  const others = input && output ? prices.filter((price) => price !== input && price !== output) : prices;
+  return html`<ul class="model-prices" aria-label="${t.prices}">${input && output && html`<li>${t.inAndOut(written(input), written(output))}</li>`}${others.map((price) => html`<li>${t.unit(written(price), t.units[price.unit])}</li>`)}</ul>`;
 }
 
 function pageLinks({ q, kind, page }: ModelSearch, many: number, { texts: { models: t } }: Locale): Html | false {

@@ -55,8 +55,9 @@ ${balancePart(prepaid, locale)}
         { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
         { head: t.receipt, inCard: 'plain', cell: paymentOf },
       ],
-      empty: { title: t.empty, words: html`${t.emptyWords} <a href="/plans">${t.seePlans}</a>` },
+      empty: { title: t.empty, words: t.emptyWords },
     })}
+${rows.length === 0 && isFirst && html`<div><a class="button" href="/plans">${t.seePlans}</a></div>`}
 ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { before: next }) }, locale)}
 </div></div>`,
   };

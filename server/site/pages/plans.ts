@@ -1,5 +1,6 @@
 /*
- * The pages of the plans and of one order. The plans page says what a paid plan would do to the current one. An open
+ * The pages of the plans and of one order. The plans page says what a paid plan would do to the current one, and once what
+ * all plans include. A plan that was chosen stands above the others, with all that is in it. An open
  * order shows the QR code, the bank account, the amount and the time left; it can be cancelled only before a payment.
  * Closed orders say how they ended; one that needs a review also names the support. A script loads the page again when
  * the state changes.
@@ -18,7 +19,7 @@ import {
 import type { Support } from '../../plans/index.js';
 import type { Locale } from '../language/index.js';
 import { copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';
-import { orderBadge, type PlanView, timeLeft } from '../views.js';
+import { orderBadge, type PlanPoint, type PlanView, timeLeft } from '../views.js';
 
 export interface PlansView {
   plans: readonly PlanView[];
@@ -45,8 +46,8 @@ export function plansPage(
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 ${chosen && renderChosen(chosen, isSignedIn, locale)}
-<h2 class="visually-hidden">${t.content}</h2>
-${renderPlanCards({ plans, isSignedIn, currentPlanId, chosenId: chosen?.id }, locale)}
+<h2${chosen ? html` class="plans-other"` : html` class="visually-hidden"`}>${chosen ? t.others : t.content}</h2>
+${renderPlanCards({ plans: plans.filter((plan) => plan !== chosen), isSignedIn, currentPlanId }, locale)}
 ${renderPaying(plans, support, locale)}
 </div>`,
   };
@@ -54,12 +55,13 @@ ${renderPaying(plans, support, locale)}
 
 /** What the visitor has chosen, with its effect, before it is ordered. */
 function renderChosen(plan: PlanView, isSignedIn: boolean, locale: Locale): Html {
-  const { id, name, price, outcome } = plan;
+  const { id, name, price, points, outcome } = plan;
   const t = locale.texts.plans;
   const to = `/login?${new URLSearchParams({ return_to: pathOf(id) })}`;
   return html`<section class="card stack plan-chosen" aria-labelledby="chosen">
 <div class="row row-apart"><h2 id="chosen">${t.chosen(name)}</h2><span class="figures">${price === null ? t.priceInOrder : priceOf(plan)}</span></div>
-${outcome && html`<p>${outcome}</p>`}
+${renderPoints(points, locale)}
+${outcome && html`<p class="small muted">${outcome}</p>`}
 ${isSignedIn ? orderForm(id, 'chosen', t.order, locale) : html`<div><a class="button" href="${to}">${t.signInToOrder}</a></div>`}
 </section>`;
 }
@@ -107,37 +109,47 @@ ${
 }
 
 export function renderPlanCards(
-  {
-    plans,
-    isSignedIn,
-    currentPlanId,
-    chosenId,
-  }: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId' | 'chosenId'>,
+  { plans, isSignedIn, currentPlanId }: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId'>,
   locale: Locale,
 ): Html {
   const t = locale.texts.plans;
-  const marked = plans.some(({ id }) => id === chosenId)
-    ? chosenId
-    : (plans.find(({ id }) => id === currentPlanId) ?? plans.find(({ isCheapest }) => isCheapest))?.id;
+  const marked = (plans.find(({ id }) => id === currentPlanId) ?? plans.find(({ isCheapest }) => isCheapest))?.id;
+  const common = commonPoints(plans);
   const mark = ({ id, isCheapest }: PlanView) => {
-    const words = id === currentPlanId ? t.yours : id === chosenId ? t.isChosen : isCheapest && t.cheapest;
+    const words = id === currentPlanId ? t.yours : isCheapest && t.cheapest;
     return words && html` <span class="badge badge-good">${words}</span>`;
   };
   const hasCheapest = plans.some(({ isCheapest }) => isCheapest);
-  return html`<ul class="plans">${plans.map(
+  return html`${common.length > 0 && html`<div class="plan-common"><span>${t.every}</span>${renderPoints(common, locale)}</div>`}<ul class="plans">${plans.map(
     (plan) => html`<li class="card plan${plan.id === marked && html` plan-current`}">
 <h3>${plan.name}${mark(plan)}</h3>
 <p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}${hasCheapest && html`<span class="plan-rate">${plan.rate}</span>`}</p>
-<ul class="plan-points">${plan.points.map(({ words, isMissing }) =>
-      isMissing
-        ? html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${words}</li>`
-        : html`<li>${words}</li>`,
-    )}</ul>
+${renderPoints(
+  plan.points.filter((point) => !common.some(({ words }) => words === point.words)),
+  locale,
+)}
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
 ${plan.outcome && addsToPoints(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
-${plan.id !== chosenId && renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet: hasCheapest ? !plan.isCheapest : plan.id === currentPlanId || !isSignedIn }, locale)}
+${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet: hasCheapest ? !plan.isCheapest : plan.id === currentPlanId || !isSignedIn }, locale)}
 </li>`,
   )}</ul>`;
+}
+
+function renderPoints(points: readonly PlanPoint[], { texts: { plans: t } }: Locale): Html {
+  return html`<ul class="plan-points">${points.map(({ words, isMissing }) =>
+    isMissing
+      ? html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${words}</li>`
+      : html`<li>${words}</li>`,
+  )}</ul>`;
+}
+
+/** What every plan includes, if there are several to compare: it is said once. */
+function commonPoints(plans: readonly PlanView[]): readonly PlanPoint[] {
+  const [first, ...others] = plans;
+  if (!first || others.length === 0) return [];
+  const has = ({ points }: PlanView, wanted: string) =>
+    points.some(({ words, isMissing }) => words === wanted && !isMissing);
+  return first.points.filter(({ words }) => plans.every((plan) => has(plan, words)));
 }
 
 /** That a plan has no end is among its points. */

@@ -104,7 +104,7 @@ function rowsOf({ filter, keys, currency, inputDays }: RequestsView, { texts: { 
     inCard: 'plain',
     cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
   };
-  return { path: PATH, query: queryOf(filter), currency, owner, hasInputs: inputDays !== null };
+  return { path: PATH, query: queryOf(filter), currency, owner, isOwnerShort: true, hasInputs: inputDays !== null };
 }
 
 function queryParts({ range, key, outcome, route, model, errorCode, requestId }: RequestFilter) {

@@ -11,8 +11,9 @@ import {
   type UsageDimension,
   type UsageFilter,
   type UsageGroup,
+  type UsagePart,
 } from '../../usage/index.js';
-import { barChart, type ChartBar } from '../components/chart.js';
+import { barChart, CHART_COLOURS, type ChartBar, chartLegend, swatch } from '../components/chart.js';
 import { accountPages, type Choice, filterCard, linkRow, linkTo } from '../components/filters.js';
 import { dataTable } from '../components/table.js';
 import type { Locale } from '../language/index.js';
@@ -37,7 +38,12 @@ export interface UsageView {
   /** Oldest first. */
   days: readonly UsageGroup[];
   groups: readonly UsageGroup[];
+  /** The days of the largest groups, and of the rest. Empty for sums by day. */
+  parts: readonly UsagePart[];
 }
+
+/** Groups whose parts of the charts have a colour; the rest has one together. */
+export const DRAWN_GROUPS = CHART_COLOURS - 1;
 
 const PATH = '/usage';
 /** Days that are drawn one by one. */
@@ -58,8 +64,9 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
 ${renderFilters(view, locale)}
 ${
   isEmpty
-    ? emptyState(t.none, t.noneWords)
-    : html`${renderTotals(view, locale)}${renderCharts(view, locale)}${renderGroups(view, locale)}`
+    ? html`<section class="card stack">${emptyState(t.none, t.noneWords)}
+<div class="row"><a class="button" href="/playground">${t.list.try}</a><a class="button button-quiet" href="/setup">${t.list.useKey}</a></div></section>`
+    : html`${renderTotals(view, locale)}${renderDivision(view, locale)}${renderCharts(view, locale)}${renderGroups(view, locale)}`
 }
 </div>`,
   };
@@ -127,16 +134,34 @@ function renderTotals(view: UsageView, locale: Locale): Html {
   const { total, currency } = view;
   const { requests, failed, refused, inputTokens, outputTokens, images, bytes } = total;
   const spent = spentOf(total, currency, locale);
-  return html`<dl class="totals">
+  return html`<dl class="card totals totals-card">
 ${spent !== undefined && html`<div><dt>${t.spent}</dt><dd>${spent}</dd></div>`}
 <div><dt>${t.requests}</dt><dd>${counted(requests, undefined)}</dd></div>
 <div><dt>${t.failed}</dt><dd>${counted(failed, 'failed')}</dd></div>
 <div><dt>${t.refused}</dt><dd>${counted(refused, 'refused')}</dd></div>
-<div><dt>${t.tokensIn}</dt><dd>${shortCount(inputTokens)}</dd></div>
-<div><dt>${t.tokensOut}</dt><dd>${shortCount(outputTokens)}</dd></div>
+<div><dt>${t.tokens}</dt><dd>${shortCount(inputTokens + outputTokens)}</dd><dd class="small muted">${t.inAndOut(shortCount(inputTokens), shortCount(outputTokens))}</dd></div>
 ${images > 0 && html`<div><dt>${t.images}</dt><dd>${count(images)}</dd></div>`}
 ${bytes > 0 && html`<div><dt>${t.downloads}</dt><dd>${dataSize(bytes)}</dd></div>`}
 </dl>`;
+}
+
+/** The parts that charts show: one alone is the whole. */
+function drawnParts({ parts }: UsageView): readonly UsagePart[] {
+  return parts.length > 1 ? parts : [];
+}
+
+/** What the charts and the table are divided by, with the colours. */
+function renderDivision(view: UsageView, locale: Locale): Html {
+  const { by } = view;
+  const t = locale.texts.usage;
+  const links = USAGE_DIMENSIONS.map((each) => ({
+    label: t.by[each],
+    href: linkTo(PATH, { ...queryOf(view), by: each }),
+    isCurrent: each === by,
+  }));
+  const parts = drawnParts(view);
+  const names = parts.map(({ name }) => (name === undefined ? t.others : labelOf(view, name)));
+  return html`<div class="row row-apart chart-division">${linkRow(t.sumsBy, links)}${parts.length > 0 && chartLegend(names)}</div>`;
 }
 
 /** A day, or a week. */
@@ -161,6 +186,8 @@ function spansOf(days: readonly UsageGroup[], { shortDay, texts }: Locale): Span
 
 interface Measure {
   title: string;
+  /** Whether it is drawn by its parts. Default false. */
+  isDivided?: boolean;
   amountOf(counts: UsageCounts): number;
   badOf?(counts: UsageCounts): number;
   describe(bar: ChartBar): string;
@@ -172,6 +199,7 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
   const measures: Measure[] = [
     {
       title: t.requests,
+      isDivided: true,
       amountOf: ({ requests }) => requests,
       badOf: ({ failed }) => failed,
       describe: ({ value, bad = 0 }) => t.bar(value, bad),
@@ -186,6 +214,7 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
     },
     {
       title: t.tokens,
+      isDivided: true,
       amountOf: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
       describe: ({ value }) => words.tokens(value),
       short: shortCount,
@@ -193,34 +222,39 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
   ];
   if (total.bytes > 0) {
     const describe = ({ value }: ChartBar) => dataSize(value);
-    measures.push({ title: t.downloads, amountOf: ({ bytes }) => bytes, describe, short: dataSize });
+    measures.push({ title: t.downloads, isDivided: true, amountOf: ({ bytes }) => bytes, describe, short: dataSize });
   }
   if (currency !== undefined && total.priced > 0) {
     const describe = ({ value }: ChartBar) => `${cost(value, 4)} ${currency}`;
     const short = (value: number) => cost(value, 4);
-    measures.unshift({ title: t.cost(currency), amountOf: (counts) => counts.cost, describe, short });
+    measures.unshift({ title: t.cost(currency), isDivided: true, amountOf: (counts) => counts.cost, describe, short });
   }
   return measures;
 }
 
 function renderCharts(view: UsageView, locale: Locale): Html {
   const spans = spansOf(view.days, locale);
+  const parts = drawnParts(view).map(({ days }) => spansOf(days, locale));
   const now = view.range.to === view.today ? locale.texts.words.spans.today : undefined;
-  const charts = measuresOf(view, locale).map((measure) => renderMeasure(measure, { spans, now }, locale));
+  const charts = measuresOf(view, locale).map((measure) => renderMeasure(measure, { spans, parts, now }, locale));
   return html`<div class="charts">${charts}</div>`;
 }
 
 function renderMeasure(
-  { title, amountOf, badOf, describe, short }: Measure,
-  { spans, now }: { spans: readonly Span[]; now: string | undefined },
+  { title, isDivided, amountOf, badOf, describe, short }: Measure,
+  { spans, parts, now }: { spans: readonly Span[]; parts: readonly (readonly Span[])[]; now: string | undefined },
   { texts: { usage: t } }: Locale,
 ): Html {
   const sum = (counts: readonly UsageCounts[], of: (counts: UsageCounts) => number) =>
     counts.reduce((all, each) => all + of(each), 0);
-  const bars = spans.map(({ label, counts }) => ({
+  const isStacked = isDivided && parts.length > 0;
+  const bars = spans.map(({ label, counts }, index) => ({
     label,
     value: sum(counts, amountOf),
-    ...(badOf && { bad: sum(counts, badOf) }),
+    // Failures have a chart of their own.
+    ...(isStacked
+      ? { parts: parts.map((one) => sum(one[index]?.counts ?? [], amountOf)) }
+      : badOf && { bad: sum(counts, badOf) }),
   }));
   const highest = bars.reduce((one, other) => (heightOf(other) > heightOf(one) ? other : one));
   const words = heightOf(highest) === 0 ? t.chartNone(title) : t.chartMost(title, describe(highest), highest.label);
@@ -238,21 +272,13 @@ function renderGroups(view: UsageView, locale: Locale): Html {
   const csv = linkTo('/usage.csv', queryOf(view));
   return html`<section class="card stack" aria-labelledby="by">
 <div class="row row-apart"><h2 id="by">${t.byTitles[by]}</h2><a class="button button-quiet button-small" href="${csv}" download>${t.csv}</a></div>
-${linkRow(
-  t.sumsBy,
-  USAGE_DIMENSIONS.map((each) => ({
-    label: t.by[each],
-    href: linkTo(PATH, { ...queryOf(view), by: each }),
-    isCurrent: each === by,
-  })),
-)}
 ${dataTable({
   label: t.groups(t.byTitles[by]),
   isStacked: true,
   rows: groups,
   empty: { title: t.noGroups(t.byTitles[by]), words: t.noGroupsWords },
   columns: [
-    { head: t.by[by], cell: ({ name }) => labelOf(view, name) },
+    { head: t.by[by], cell: ({ name }) => html`${swatchOf(view, name)}${labelOf(view, name)}` },
     { head: t.requests, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: undefined }, locale) },
     { head: t.failed, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'failed' }, locale) },
     { head: t.refused, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'refused' }, locale) },
@@ -267,6 +293,12 @@ ${dataTable({
   ],
 })}
 </section>`;
+}
+
+function swatchOf(view: UsageView, name: string): Html | false {
+  const parts = drawnParts(view);
+  const at = parts.findIndex((part) => part.name === name);
+  return parts.length > 0 && swatch(at === -1 ? parts.length - 1 : at);
 }
 
 function labelOf({ by, keys }: UsageView, name: string): Html | string {

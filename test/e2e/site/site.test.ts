@@ -239,6 +239,7 @@ describe('pages of the site in a real browser', () => {
     const other = await (await browser.newContext()).newPage();
     for (const each of [page, other]) await signInAs(each, app.url, { email: 'ann@example.com', name: 'Ann' });
     await page.goto(`${app.url}/dashboard`);
+    await page.getByText('Sign-in and your data').click();
     await page.getByRole('button', { name: 'Sign out everywhere' }).click();
     await page.waitForURL(`${app.url}/`);
     await other.goto(`${app.url}/dashboard`);

@@ -38,7 +38,7 @@ describe('orders and receipts', () => {
   it('say what to do without any order', async () => {
     const { page } = await read('/orders');
     expect(page('.empty').text()).to.contain('No orders yet');
-    expect(page('.empty a').attr('href')).to.equal('/plans');
+    expect(page('.card a.button').attr('href')).to.equal('/plans');
   });
 
   it('give a paid order a receipt with its number, parties, plan and amount, as text', async () => {

@@ -164,7 +164,7 @@ describe('pages of the site', () => {
     expect(text)
       .to.contain('laptop')
       .and.to.contain(`sk-mg-${key.slice(6, 14)}`)
-      .and.to.contain('Rotated');
+      .and.not.to.contain('Rotated');
     expect(text).not.to.contain(key).and.not.to.contain(key.slice(15));
     expect(text).to.match(/<ol class="chart-values"[^>]*>(<li>.{10,90}<\/li>){30}<\/ol>/);
     expect(text)

@@ -83,7 +83,7 @@ async function spend({ admissions, accounts }: State, accountId: string, keyId: 
         route,
         model: 'm-5.5',
         status: isFailed ? 502 : 200,
-        latencyMs: 900,
+        latencyMs: 640 + ((index * 173 + back * 61) % 1_900),
         ...(isFailed && { errorCode: 'upstream_error' }),
         ...(!isFailed && { usage: { inputTokens: 12_400, outputTokens: 3_100, totalTokens: 15_500 } }),
         at,

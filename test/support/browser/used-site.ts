@@ -3,6 +3,7 @@
  * Links lead to the plugins' recorded samples, and pictures of platforms are invented scenes: nothing leaves the machine.
  */
 
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -71,6 +72,8 @@ const PRICES = {
   currency: 'EUR',
   models: {
     'm-5.5': { input: 0.25, output: 2 },
+    'm-5.4-mini': { input: 0.05, output: 0.4 },
+    'm-5.3-code': { input: 0.25, output: 2 },
     echo: { input: 0.25, output: 2 },
     'gen-img-2': { images: [{ size: '1024x1024', price: 0.042 }, { price: 0.063 }] },
   },
@@ -199,6 +202,7 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Filled> {
   const [pepper] = await loadPeppers(readSettings({ DATA_DIR: gateway.dataFolder }));
   if (!user || !pepper) throw new Error('nobody signed in');
   const { orders, key } = await useAccount(state, user, pepper);
+  await useFurtherModels(state, user.accountId);
   await keepInputs(state, user.accountId);
   await state.budgets.changeKey({
     id: key.slice(6, 14),
@@ -223,8 +227,44 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Filled> {
     body: JSON.stringify({ url: linkSamples.find(({ name }) => name === 'private')?.url, background: true }),
   });
   await until(async () => (await state.jobs.active('extraction')) === 0, POLL_MS);
+  await state.keys.touch(new Map([[key.slice(6, 14), Date.now()]]));
   const codes = Object.fromEntries(orders.map(({ code, state: is }) => [is, code]));
   return { orders: codes, image: String(json.id), failedJob: String(failing.json.data.job.job_id) };
+}
+
+const FURTHER = [
+  { name: 'laptop', model: 'm-5.4-mini', route: '/v1/chat/completions', inputTokens: 3_900, outputTokens: 640 },
+  { name: 'nightly import', model: 'm-5.3-code', route: '/v1/responses', inputTokens: 21_800, outputTokens: 2_050 },
+  { name: 'shop website', model: 'm-5.4-mini', route: '/v1/chat/completions', inputTokens: 1_200, outputTokens: 410 },
+] as const;
+
+/** Requests of other models, by each of the keys, at times of their own. */
+async function useFurtherModels({ keys, admissions }: State, accountId: string): Promise<void> {
+  const all = (await keys.listOf(accountId)).filter(({ replacedBy }) => replacedBy === null);
+  const now = Date.now();
+  const used = new Map<string, number>();
+  for (let back = 27; back >= 0; back -= 1) {
+    for (const [index, { name, inputTokens, outputTokens, ...about }] of FURTHER.entries()) {
+      const keyId = all.find((key) => key.name === name)?.id ?? '';
+      for (let count = (back * 5 + index * 3) % (7 - index); count > 0; count -= 1) {
+        const at = now - back * 86_400_000 - (count * 7 + index * 11) * 60_000;
+        const share = 0.4 + ((back * 7 + count * 13) % 12) / 10;
+        const tokens = { inputTokens: Math.round(inputTokens * share), outputTokens: Math.round(outputTokens * share) };
+        const totalTokens = tokens.inputTokens + tokens.outputTokens;
+        const latencyMs = Math.round(380 + 2_400 * share * (index + 1));
+        const isFailed = back < 3 && count === 2;
+        admissions.settle({
+          ...{ requestId: randomUUID(), keyId, accountId, ...about, latencyMs, at },
+          ...(isFailed
+            ? { status: 504, errorCode: 'upstream_timeout' }
+            : { status: 200, usage: { ...tokens, totalTokens } }),
+        });
+        used.set(keyId, Math.max(at, used.get(keyId) ?? 0));
+      }
+    }
+  }
+  await admissions.flush();
+  await keys.touch(used);
 }
 
 /** The account keeps what its requests asked, which the latest of them show. */

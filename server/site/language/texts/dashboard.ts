@@ -69,6 +69,7 @@ const en = {
     noneWords: 'Choose a plan to place an order.',
     older: (orders: number) => `Older orders (${orders})`,
   },
+  account: 'Sign-in and your data',
   sessions: {
     title: 'Sessions',
     words: 'Ends every session of yours, here and on all other devices. Your API keys keep working.',
@@ -158,6 +159,7 @@ const vi: typeof en = {
     noneWords: 'Hãy chọn một gói để đặt hàng.',
     older: (orders) => `Đơn hàng cũ hơn (${orders})`,
   },
+  account: 'Đăng nhập và dữ liệu của bạn',
   sessions: {
     title: 'Phiên đăng nhập',
     words: 'Kết thúc mọi phiên của bạn, ở đây và trên mọi thiết bị khác. Khóa API vẫn dùng được.',
