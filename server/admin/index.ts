@@ -12,9 +12,9 @@ import { incidentRoutes } from './incidents.js';
 import { jobRoutes } from './jobs.js';
 import { keyRoutes } from './keys.js';
 import { linkRoutes } from './links.js';
-import { modelChangeRoutes } from './model-change-routes.js';
-import { modelTestRoutes } from './model-tests.js';
-import { modelRoutes } from './models.js';
+import { modelChangeRoutes } from './models/model-change-routes.js';
+import { modelTestRoutes } from './models/model-tests.js';
+import { modelRoutes } from './models/models.js';
 import { orderRoutes } from './orders.js';
 import { overviewRoutes } from './overview.js';
 import { planRoutes } from './plans.js';
@@ -88,8 +88,15 @@ export {
 } from './keys.js';
 export { BlockedLink, listBlockedLinks } from './links.js';
 export { decodeCursor, encodeCursor, type ListPage, type ListPlace, type ListRange } from './lists.js';
-export { addModel, changeModel, findModel, type ModelChangeInput, removeModel, weighable } from './model-changes.js';
-export { type ModelTest, testModel, testServedModel } from './model-tests.js';
+export {
+  addModel,
+  changeModel,
+  findModel,
+  type ModelChangeInput,
+  removeModel,
+  weighable,
+} from './models/model-changes.js';
+export { type ModelTest, testModel, testServedModel } from './models/model-tests.js';
 export {
   type ListedModel,
   latenciesOf,
@@ -98,7 +105,7 @@ export {
   PluginShape,
   type WatchedModel,
   watchModels,
-} from './models.js';
+} from './models/models.js';
 export {
   changeOrder,
   describeOrder,

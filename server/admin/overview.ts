@@ -25,7 +25,7 @@ import {
 import { adminRoute } from './admin-route.js';
 import { describeIncident } from './incidents.js';
 import { describeQueue, type Queue, readQueues } from './jobs.js';
-import { failedPlugins, watchModels } from './models.js';
+import { failedPlugins, watchModels } from './models/models.js';
 import { describeOrder, describeTransfer, listOrders, listTransfers } from './orders.js';
 import { describeRequest, listRequests, RequestShape } from './requests.js';
 import type { AdminServices } from './services.js';

@@ -4,13 +4,13 @@
  * Each answers the model as it is after the change, in the form of the list of models.
  */
 
-import { field, ModelPricesSchema, optional, Type } from '../../core/contracts/index.js';
-import { OneOf, type Route, Text } from '../http/index.js';
-import { type AddedServer, SERVER_FORMATS } from '../model-changes/index.js';
-import { adminRoute, NOTE, NoteBody, strict } from './admin-route.js';
+import { field, ModelPricesSchema, optional, Type } from '../../../core/contracts/index.js';
+import { OneOf, type Route, Text } from '../../http/index.js';
+import { type AddedServer, SERVER_FORMATS } from '../../model-changes/index.js';
+import { adminRoute, NOTE, NoteBody, strict } from '../admin-route.js';
+import type { AdminServices } from '../services.js';
 import { addModel, changeModel, NEW_MODEL, removeModel } from './model-changes.js';
 import { describeWatchedModel, ModelShape, watchModels } from './models.js';
-import type { AdminServices } from './services.js';
 
 const Prices = Type.Union([ModelPricesSchema, Type.Null()], { title: 'prices as in PRICES_FILE, or null' });
 const Weights = Type.Union([Type.Record(Type.String({ maxLength: 200 }), Type.Number()), Type.Null()], {

@@ -5,12 +5,12 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { field, optional, type TextModel, type TextRoute, Type } from '../../core/contracts/index.js';
-import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { type Route, Text } from '../http/index.js';
-import { unknownName } from '../names/index.js';
-import { adminRoute, strict } from './admin-route.js';
-import type { AdminServices } from './services.js';
+import { field, optional, type TextModel, type TextRoute, Type } from '../../../core/contracts/index.js';
+import { GatewayError, isGatewayError } from '../../../core/runtime/index.js';
+import { type Route, Text } from '../../http/index.js';
+import { unknownName } from '../../names/index.js';
+import { adminRoute, strict } from '../admin-route.js';
+import type { AdminServices } from '../services.js';
 
 type TestedGateway = Pick<Gateway, 'models' | 'plugins' | 'text' | 'resolveModel' | 'checkUpstreams'>;
 
@@ -47,7 +47,7 @@ export async function testModel(
   id: string,
   { request = true, signal }: { request?: boolean; signal?: AbortSignal } = {},
 ): Promise<ModelTest[]> {
-  const { describeUpstreams } = await import('../doctor/index.js');
+  const { describeUpstreams } = await import('../../doctor/index.js');
   const found = gateway.models().find((model) => model.id === id);
   if (!found) return [missing(gateway, id)];
   const modelId = found.aliasOf ?? id;

@@ -13,15 +13,15 @@ import {
   optional,
   Type,
   type UpstreamState,
-} from '../../core/contracts/index.js';
-import { Count, Nullable, OneOf, type Route, Text } from '../http/index.js';
-import { type ChangedModel, changesOf, MODEL_CHANGES } from '../model-changes/index.js';
-import { encodeModel, mockEntries, orderModels } from '../models/index.js';
-import { groupEntries } from '../plugin-groups.js';
-import type { ModelLatency } from '../usage/index.js';
-import { adminRoute } from './admin-route.js';
-import { wholeList } from './lists.js';
-import type { AdminServices, Of } from './services.js';
+} from '../../../core/contracts/index.js';
+import { Count, Nullable, OneOf, type Route, Text } from '../../http/index.js';
+import { type ChangedModel, changesOf, MODEL_CHANGES } from '../../model-changes/index.js';
+import { encodeModel, mockEntries, orderModels } from '../../models/index.js';
+import { groupEntries } from '../../plugin-groups.js';
+import type { ModelLatency } from '../../usage/index.js';
+import { adminRoute } from '../admin-route.js';
+import { wholeList } from '../lists.js';
+import type { AdminServices, Of } from '../services.js';
 
 /** A model for the API and the `--json` output. */
 export type ListedModel = ReturnType<typeof listModels>[number];

@@ -8,13 +8,13 @@
  */
 
 import type { Gateway } from 'mediagate';
-import { type ModelPrices, type ReadyModel, TextOptionFields, Type } from '../../core/contracts/index.js';
-import { createValidator, GatewayError, isGatewayError } from '../../core/runtime/index.js';
-import { type AddedServer, entryIdOf, type ModelChange } from '../model-changes/index.js';
-import { unknownName } from '../names/index.js';
-import { createPrices, importPrices, PricesError } from '../prices/index.js';
-import { type AdminActor, acceptedOf, unaccepted } from './admin-route.js';
-import type { Of, Stored } from './services.js';
+import { type ModelPrices, type ReadyModel, TextOptionFields, Type } from '../../../core/contracts/index.js';
+import { createValidator, GatewayError, isGatewayError } from '../../../core/runtime/index.js';
+import { type AddedServer, entryIdOf, type ModelChange } from '../../model-changes/index.js';
+import { unknownName } from '../../names/index.js';
+import { createPrices, importPrices, PricesError } from '../../prices/index.js';
+import { type AdminActor, acceptedOf, unaccepted } from '../admin-route.js';
+import type { Of, Stored } from '../services.js';
 
 export interface ModelChangeServices extends Stored<'changedModels'>, Of<'changedModels' | 'livePrices'> {
   gateway: Pick<
