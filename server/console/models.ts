@@ -270,7 +270,7 @@ function shortPrice(
   const write = ({ amount, currency }: PriceLine) => smallMoney(amount, currency);
   const [input, output, first] = [of('input'), of('output'), lines[0]];
   if (input && output) {
-    return html`${own.models.inOut(write(input), write(output))}<span class="detail small muted">${own.models.million}</span>`;
+    return html`${own.models.inOut(write(input), write(output))}<span class="detail small muted beside">${own.models.million}</span>`;
   }
   return first !== undefined && t.unit(write(first), t.units[first.unit]);
 }

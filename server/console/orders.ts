@@ -152,7 +152,7 @@ ${dataTable<OrderRecord>({
       isNumber: true,
       inCard: 'plain',
       cell: (order) =>
-        html`${money(order.amount, order.currency)}${order.paidAmount > 0 && order.paidAmount !== order.amount && html`<span class="detail small muted">${t.arrived(money(order.paidAmount, order.currency))}</span>`}`,
+        html`${money(order.amount, order.currency)}${order.paidAmount > 0 && order.paidAmount !== order.amount && html`<span class="detail small muted beside">${t.arrived(money(order.paidAmount, order.currency))}</span>`}`,
     },
     { head: texts.orders.date, isNumber: true, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
   ],

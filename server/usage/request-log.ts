@@ -17,7 +17,7 @@ import {
 import { dayOf } from '../format/index.js';
 import { timeOfRequestId } from '../http/index.js';
 import type { RequestInputs } from './request-inputs.js';
-import type { UsageEntriesTable } from './tables.js';
+import { HAS_OTHER_ID, type UsageEntriesTable } from './tables.js';
 import { toUsageEntry, type UsageEntry } from './usage-log.js';
 
 /** How a request ended: `failed` was counted and gave no whole answer, `refused` got no work at all. */
@@ -82,8 +82,9 @@ const KEYS = 100;
 const ROWS = 1_000;
 /** A request that has just ended may be written again, if the answer to its commit was lost. */
 const SETTLED_MS = 60_000;
-/** Within which a request ends, so that its row is found by the time in its id. */
-const MOST_MS = 2 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+/** Ids of requests say when they were made since then. */
+const FIRST_TIMED_ID = Date.UTC(2026, 10);
 
 /** Throws GatewayError `upstream_unavailable` if the database does not answer. */
 export class RequestLog {
@@ -138,10 +139,9 @@ export class RequestLog {
   /** Requests of all keys, newest first, after a place. Those of one key or account are read by `list`. */
   async listAll(query: AnyRequestQuery, limit: number, after?: RequestPlace): Promise<readonly UsageEntry[]> {
     const part = { engine: this.#database.engine, limit, after };
-    const read = (wanted: AnyRequestQuery) => this.#database.run((queries) => selectOfAll(queries, wanted, part));
-    const near = aroundId(query);
-    const rows = near && (await read(near));
-    return (rows && rows.length > 0 ? rows : await read(query)).map(toUsageEntry);
+    const wanted = aroundId(query);
+    const select = wanted === undefined ? selectOfId : selectOfAll;
+    return (await this.#database.run((queries) => select(queries, wanted ?? query, part))).map(toUsageEntry);
   }
 
   /**
@@ -213,12 +213,18 @@ const OUTCOMES: Readonly<Record<RequestOutcome, RawBuilder<boolean>>> = {
   refused: sql`${HAS_FAILED} and refused = 1`,
 };
 
-/** The hours after a request id was made, if the id says when: most requests end in seconds. */
+/**
+ * Where the rows of a request id are searched: an id of the gateway says when it was made, so those of a day from then on
+ * are walked. One from before ids said so names a time that cannot be, and all days are walked. Undefined for another id,
+ * which is in the index of such.
+ */
 function aroundId(query: AnyRequestQuery): AnyRequestQuery | undefined {
-  const madeAt = query.requestId === undefined ? undefined : timeOfRequestId(query.requestId);
+  const { requestId, from, to } = query;
+  if (requestId === undefined) return query;
+  const madeAt = timeOfRequestId(requestId);
   if (madeAt === undefined) return undefined;
-  const [from, to] = [Math.max(query.from, madeAt - SETTLED_MS), Math.min(query.to, madeAt + MOST_MS)];
-  return from < to ? { ...query, from, to } : undefined;
+  if (madeAt < FIRST_TIMED_ID || madeAt > to + DAY_MS) return query;
+  return { ...query, from: Math.max(from, madeAt - SETTLED_MS), to: Math.min(to, madeAt + DAY_MS) };
 }
 
 interface Part {
@@ -241,12 +247,12 @@ function conditionsOf(query: AnyRequestQuery, { engine, after }: Part) {
 }
 
 /**
- * The rows of a request: its id, or what follows a slash. Every row of the days is compared, in the index alone, since an
- * index by id would cost each request a place in the middle of it; `0` is the character after the slash.
+ * The rows of a request: its id, or what follows a slash, which `0` comes after. As a range first, since it is compared in
+ * each row of a walk, where most differ at once.
  */
 function isRequest(id: string, engine: Engine): RawBuilder<boolean> {
   const own = engine === 'postgres' ? sql`"requestId" collate "C"` : sql`"requestId"`;
-  return sql`(${own} = ${id} or (${own} > ${`${id}/`} and ${own} < ${`${id}0`}))`;
+  return sql`(${own} >= ${id} and ${own} < ${`${id}0`} and (${own} = ${id} or ${own} > ${`${id}/`}))`;
 }
 
 async function selectOfKeys(
@@ -262,6 +268,20 @@ async function selectOfKeys(
   );
   const union = sql.join(ofEach, sql` union all `);
   const { rows } = await sql<UsageEntriesTable>`${union} ${order}`.execute(queries);
+  return rows;
+}
+
+/** Of an id that the gateway did not make alone: along its index, of which a plan by time would make a walk. */
+async function selectOfId(
+  queries: Kysely<Tables>,
+  { requestId = '', ...query }: AnyRequestQuery,
+  part: Part,
+): Promise<readonly UsageEntriesTable[]> {
+  const { rows } = await sql<UsageEntriesTable>`
+    with found as materialized (
+      select * from usage_entries where ${sql.raw(HAS_OTHER_ID)} and ${isRequest(requestId, part.engine)})
+    select * from found where ${sql.join(conditionsOf(query, part), sql` and `)}
+    order by at desc, "requestId" desc limit ${part.limit}`.execute(queries);
   return rows;
 }
 

@@ -62,23 +62,31 @@ for (const engine of engines) {
       return rows.map(({ requestId }) => requestId);
     }
 
-    it('are found by an id that says when it was made, and by one that says another time', async () => {
+    it('are found by an id that says when it was made, by an older one, and by those of clients and jobs', async () => {
       await fill();
+      const at = Date.UTC(2027, 0, 2, 12);
       const idOf = (madeAt: number) => {
         const bytes = Buffer.alloc(12, 7);
         bytes.writeUInt32BE(Math.floor(madeAt / 1_000), 0);
         return `req_${bytes.toString('base64url')}`;
       };
-      const ids = [idOf(NOW - 90_000), idOf(NOW - DAY_MS), idOf(Date.UTC(2090, 0))];
+      const own = [at - 90_000, at - 12 * 3_600_000, Date.UTC(2001, 0), Date.UTC(2090, 0)].map(idOf);
+      const ids = [...own, 'client-1/req_1', 'client-1.a/req_2', 'client-10/req_3', 'imgjob_1', 'req_mine/req_4'];
       for (const requestId of ids) {
-        state.admissions.settle(settlement({ accountId: 'one', keyId: 'a', at: NOW - 60_000, requestId }));
+        state.admissions.settle(settlement({ accountId: 'one', keyId: 'a', at, requestId }));
       }
       await state.admissions.flush();
+      const range = { from: 0, to: at + DAY_MS };
+      const find = async (requestId: string, more = {}) => {
+        const rows = await state.requestLog.listAll({ ...range, ...more, requestId }, 5);
+        return rows.map((row) => row.requestId);
+      };
       for (const requestId of ids) {
-        const found = await state.requestLog.listAll({ from: 0, to: NOW + DAY_MS, requestId }, 5);
-        expect(found.map((row) => row.requestId)).to.deep.equal([requestId]);
+        const shown = requestId.split('/')[0] ?? '';
+        expect(await find(shown), shown).to.deep.equal([requestId]);
+        expect(await find(shown, { to: at }), shown).to.deep.equal([]);
       }
-      expect(await state.requestLog.listAll({ from: 0, to: NOW + DAY_MS, requestId: idOf(NOW) }, 5)).to.deep.equal([]);
+      for (const none of [idOf(at), 'client', 'client-1.', 'req_none', '%']) expect(await find(none)).to.deep.equal([]);
     });
 
     it('are read newest first, in pages that miss none and repeat none', async () => {

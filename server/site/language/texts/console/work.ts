@@ -59,7 +59,7 @@ const en = {
   },
   jobs: {
     queues: 'Background jobs',
-    lead: 'Work in the background of all accounts, newest first. What is private to its owner is not shown.',
+    lead: 'Work in the background of all accounts, newest first, without what is private.',
     toClients: 'What its client can do:',
     steps: {
       submitted: 'Submitted',
@@ -191,7 +191,7 @@ const vi: typeof en = {
   },
   jobs: {
     queues: 'Tác vụ nền',
-    lead: 'Tác vụ chạy nền của mọi tài khoản, mới nhất trước. Nội dung riêng của chủ tác vụ không hiện ở đây.',
+    lead: 'Tác vụ chạy nền của mọi tài khoản, mới nhất trước, không kèm nội dung riêng.',
     toClients: 'Người gửi có thể làm gì:',
     steps: {
       submitted: 'Đã gửi',
