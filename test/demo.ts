@@ -120,7 +120,8 @@ function showSite(): void {
   terminal.line();
   terminal.line(curlFor(videoSample.url));
   terminal.line();
-  terminal.line('For an agent, or the commands of docs/guides/agents.md:');
+  terminal.line('For an agent, or the commands of docs/guides/agents.md. This key is for the demo alone, and one that');
+  terminal.line('`mediagate keys create` makes is for the gateway of `npm start`:');
   terminal.line();
   terminal.line(`export MCP=${gateway.url}/mcp MEDIAGATE_API_KEY=${key}`);
   terminal.line();

@@ -22,8 +22,8 @@ function claudeCode(url: string, signsIn: boolean): SetupClient {
     title: 'Claude Code',
     ...(signsIn && { signsIn }),
     summary: signsIn
-      ? 'Adds the tools to Claude Code in a project. It uses the file once you approve the server at its next start; then enter /mcp there to sign in.'
-      : 'Adds the tools to Claude Code in a project. It uses the file once you approve the server at its next start, and reads the key from the environment.',
+      ? 'Adds the tools to Claude Code in a project. The file waits for your approval, which Claude Code asks for at its next start; then enter /mcp there to sign in.'
+      : 'Adds the tools to Claude Code in a project. The file waits for your approval, which Claude Code asks for at its next start. The key comes from the environment.',
     files: [{ path: '.mcp.json', language: 'json', content: json({ mcpServers: { mediagate: server } }) }],
     commands: ['claude mcp list'],
   };

@@ -69,6 +69,7 @@ const PAGE_STYLES = [
   'console',
   'console-forms',
   'docs',
+  'docs-search',
   'examples',
   'guides',
   'home',
@@ -78,6 +79,7 @@ const PAGE_STYLES = [
   'plan-cards',
   'playground',
   'public',
+  'reference',
   'setup',
   'tables',
 ];
@@ -85,6 +87,7 @@ const PAGE_STYLES = [
 /** One sheet of several sources, as each file that a page names costs another request. */
 const JOINED: Readonly<Record<string, readonly string[]>> = {
   playground: ['code', 'examples', 'documents', 'playground', 'batch', 'sound', 'chat'],
+  reference: ['reference', 'code'],
   tables: ['tables', 'filters'],
 };
 

@@ -51,12 +51,17 @@ export async function renderFailure({ code, message }: GatewayError, context: Re
       viewer: signedIn && viewerOf(signedIn, locale),
       content: html`<div class="frame frame-narrow failure" data-code="${code}">
 <div class="page-head"><h1>${title}</h1><p role="alert">${words} ${next}</p></div>
-<div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button${path !== undefined && html` button-quiet`}" href="/">${t.homePage}</a>${supportLink(locale)}</div>
+<div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button${path !== undefined && html` button-quiet`}" href="/">${t.homePage}</a>${code === 'route_not_found' && otherPages(locale)}${supportLink(locale)}</div>
 <dl class="facts small">${locale.language === 'en' && (!known || DETAILED.has(code)) && html`<div><dt>${t.detail}</dt><dd>${message}</dd></div>`}<div><dt>${t.request}</dt><dd class="mono">${context.state.requestId}</dd></div></dl>
 </div>`,
     },
     locale,
   );
+}
+
+/** Where a wrong address may have been meant to lead. */
+function otherPages({ texts: { layout: t } }: Locale): Html {
+  return html`<a class="button button-quiet" href="/playground">${t.playground}</a><a class="button button-quiet" href="/docs">${t.documentation}</a>`;
 }
 
 function supportLink({ texts, brand: { support } }: Locale): Html | undefined {

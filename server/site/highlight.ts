@@ -2,7 +2,9 @@
  * Colours of code: cuts a text into tokens, each with its kind, for the pages that the server renders and for their
  * scripts. The rules of the languages are a package's, which the build bundles into this file, so that an installation
  * needs none. The tokens of a text joined together are always the text: a language that cannot read something
- * leaves it without a colour.
+ * leaves it without a colour. Lines are never cut at the edge of a page: a long one goes on below, further in than it
+ * begins. It breaks at a space, between members of JSON or within an address; an option stays with its argument, and the
+ * name of a member with its value.
  */
 
 import bash from '@speed-highlight/core/languages/bash.js';
@@ -86,4 +88,91 @@ export function tokensOfCode(text: string, language: string): CodeToken[] {
   };
   tokenizeWith(text, grammar, add, { languages: { js, ts, py: python } });
   return tokens;
+}
+
+/** One line with the break after it. */
+export interface CodeLine {
+  /** Class by which what does not fit goes on further in than the line begins. */
+  className: string;
+  /** Parts that stay whole where they fit into a line, and what is between them. */
+  parts: { isWhole: boolean; tokens: (CodeToken & { mayBreak: boolean })[] }[];
+}
+
+/** Shorter lines fit on every page. */
+const LONG_LINE = 40;
+/** Longer words may break within. */
+const LONG_WORD = /\S{25,}/g;
+const WORD_BREAKS = /,(?=\S)|[?&](?=\w)|(?<![/:])\/(?=[\w{$])|=(?=['"])|_(?=[0-9a-f]{16})/g;
+/** An option with its argument; a member of JSON; the end of a command that goes on in the next line. */
+const WHOLE_PARTS =
+  /(?<=\s)--?[a-zA-Z][\w-]*[ =](?:"(?:[^"\\]|\\.)*"|'[^{['][^']*'|[\w./:$@-]+)(?: \\(?=\n|$))?|"[^"\s]*": ?(?:"[^"]*"|[\w.+-]+),?|(?<=["\w}])[}\]'"]{1,3} \\(?=\n|$)/g;
+/** Levels of two spaces, as the styles have them. */
+const MAX_LEVEL = 8;
+
+/** Undefined for an unknown language and for a long text: their lines stay whole. */
+export function linesOfCode(text: string, language: string): CodeLine[] | undefined {
+  if (!Object.hasOwn(GRAMMARS, language) || text.length > MAX_LENGTH) return undefined;
+  const lines: CodeToken[][] = [[]];
+  for (const { text: part, kind } of tokensOfCode(text, language)) {
+    for (const piece of part.split(/(?<=\n)/)) {
+      lines.at(-1)?.push({ text: piece, kind });
+      if (piece.endsWith('\n')) lines.push([]);
+    }
+  }
+  return lines.filter((line) => line.length > 0).map(lineOf);
+}
+
+function lineOf(tokens: readonly CodeToken[]): CodeLine {
+  const line = tokens.map(({ text }) => text).join('');
+  if (line.length <= LONG_LINE) {
+    const whole = tokens.map((token) => ({ ...token, mayBreak: false }));
+    return { className: 'code-line', parts: [{ isWhole: false, tokens: whole }] };
+  }
+  const level = Math.min(MAX_LEVEL, Math.floor((/^ */.exec(line)?.[0].length ?? 0) / 2));
+  const breaks = breaksIn(line);
+  const parts = partsOf(line).map(({ from, to, isWhole }) => ({
+    isWhole,
+    tokens: cutTokens(tokens, [from, ...breaks.filter((at) => at > from && at < to), to]),
+  }));
+  return { className: level === 0 ? 'code-line' : `code-line in-${level}`, parts };
+}
+
+/** Where the long words of a line may break. */
+function breaksIn(line: string): number[] {
+  return [...line.matchAll(LONG_WORD)].flatMap(({ 0: word, index }) =>
+    Array.from(word.matchAll(WORD_BREAKS), (found) => index + found.index + 1),
+  );
+}
+
+/** The whole parts, and what is between them. */
+function partsOf(line: string): { from: number; to: number; isWhole: boolean }[] {
+  const parts: { from: number; to: number; isWhole: boolean }[] = [];
+  let end = 0;
+  for (const { 0: text, index } of line.matchAll(WHOLE_PARTS)) {
+    // One part alone wraps as its line does.
+    if (text === line.trim()) continue;
+    if (index > end) parts.push({ from: end, to: index, isWhole: false });
+    end = index + text.length;
+    parts.push({ from: index, to: end, isWhole: true });
+  }
+  if (end < line.length) parts.push({ from: end, to: line.length, isWhole: false });
+  return parts;
+}
+
+/** The tokens between the first place and the last; the line may break at the others. */
+function cutTokens(tokens: readonly CodeToken[], places: readonly number[]): (CodeToken & { mayBreak: boolean })[] {
+  const cut: (CodeToken & { mayBreak: boolean })[] = [];
+  const last = places.at(-1) ?? 0;
+  let start = 0;
+  for (const { text, kind } of tokens) {
+    const end = start + text.length;
+    const inside = [start, ...places.filter((at) => at > start && at < end), end];
+    for (const [index, from] of inside.slice(0, -1).entries()) {
+      const to = inside[index + 1] ?? end;
+      if (from < (places[0] ?? 0) || to > last) continue;
+      cut.push({ text: text.slice(from - start, to - start), kind, mayBreak: to < last && places.includes(to) });
+    }
+    start = end;
+  }
+  return cut;
 }

@@ -11,7 +11,7 @@ import { type RequestContext, setPageHeaders } from '../http/index.js';
 import { DEFAULT_CATALOGUE, type Support } from '../plans/index.js';
 import { acceptedEncoding, assets } from './assets.js';
 import { shareTags } from './discovery.js';
-import { codeLanguageOf, tokensOfCode } from './highlight.js';
+import { type CodeLine, codeLanguageOf, linesOfCode } from './highlight.js';
 import { type Html, html } from './html.js';
 import { LANGUAGES, type LanguageCode, type Locale } from './language/index.js';
 
@@ -220,9 +220,19 @@ export function codeBlock({ id, title, text, language = codeLanguageOf(title) }:
 </figure>`;
 }
 
-/** The text in the colours of its language; copied, it is the same text. */
+/** The text in the colours of its language, line by line; copied, it is the same text. */
 export function codeText(text: string, language: string): Html {
-  return html`${tokensOfCode(text, language).map(({ text: part, kind }) => (kind === undefined ? part : html`<span class="code-${kind}">${part}</span>`))}`;
+  const lines = linesOfCode(text, language);
+  if (!lines) return html`${text}`;
+  return html`${lines.map(({ className, parts }) => html`<span class="${className}">${parts.map(codePart)}</span>`)}`;
+}
+
+function codePart({ isWhole, tokens }: CodeLine['parts'][number]): Html {
+  const words = tokens.map(
+    ({ text, kind, mayBreak }) =>
+      html`${kind === undefined ? text : html`<span class="code-${kind}">${text}</span>`}${mayBreak && html`<wbr>`}`,
+  );
+  return isWhole ? html`<span class="code-part">${words}</span>` : html`${words}`;
 }
 
 /** Copies the text of the element with this id. @param what Label for screen readers. */

@@ -1,11 +1,12 @@
 /*
  * The parts of the service as the status page names them: what the gateway itself needs, the providers of models by the
  * ids of their models, and the platforms. A provider is degraded while some of its upstreams cool down after failures,
- * and down while all of them do. Mocks of one kind are one part. Names of upstreams, hosts and reasons are never shown.
+ * and down while all of them do. Mocks of one kind are one part. Names of upstreams, hosts and reasons are never shown. A
+ * provider of audio says what it does, since speech and transcripts often come from two of them.
  */
 
 import type { Gateway } from 'mediagate';
-import type { PluginStatus } from '../../core/contracts/index.js';
+import type { AudioOperation, PluginStatus } from '../../core/contracts/index.js';
 import { checkPlatforms } from '../observability/index.js';
 import type { ProbeResult } from '../probes/index.js';
 import { PART_STATES, type PartState } from './history.js';
@@ -25,7 +26,14 @@ interface PartBase {
 export type StatusPart = PartBase &
   (
     | { group: 'service'; name: ServicePart }
-    | { group: 'model'; models: readonly string[]; kinds: readonly ModelKind[]; isMock: boolean }
+    | {
+        group: 'model';
+        models: readonly string[];
+        kinds: readonly ModelKind[];
+        /** What models of audio do. */
+        operations: readonly AudioOperation[];
+        isMock: boolean;
+      }
     | { group: 'platform'; name: string; probe?: Omit<ProbeResult, 'platform'> }
   );
 
@@ -72,7 +80,9 @@ function modelParts(gateway: PartSources['gateway']): StatusPart[] {
     .filter(({ state, provides }) => state !== 'disabled' && MODEL_KINDS.some((kind) => provides.includes(kind)));
   const ready = gateway.models().filter(({ aliasOf }) => aliasOf === undefined);
   const absent = new Set(ready.flatMap(({ id, isAbsent }) => (isAbsent ? [id] : [])));
-  const groups = Map.groupBy(providers, ({ standIn, plugin, id }) => (standIn ? plugin : `model:${id}`));
+  const groups = Map.groupBy(providers, ({ standIn, provides, id }) =>
+    standIn ? `mock:${MODEL_KINDS.filter((kind) => provides.includes(kind)).join('+')}` : `model:${id}`,
+  );
   return Array.from(groups, ([id, members]): StatusPart => {
     const entries = new Set(members.map((member) => member.id));
     const ids = ready.filter(({ entry }) => entries.has(entry)).map((model) => model.id);
@@ -83,6 +93,7 @@ function modelParts(gateway: PartSources['gateway']): StatusPart[] {
       id: id.startsWith('model:') ? id : `model:${id}`,
       group: 'model',
       models,
+      operations: [...new Set(ready.flatMap(({ entry, operations = [] }) => (entries.has(entry) ? operations : [])))],
       kinds: MODEL_KINDS.filter((kind) => members.some(({ provides }) => provides.includes(kind))),
       isMock: members.every(({ standIn }) => standIn),
       state: isAbsent ? 'down' : worstOf(states),

@@ -8,7 +8,7 @@ export { costOfImage, JobAdmission, toJobTerms } from './job-admission.js';
 export { type CostedJob, createJobCosts, type JobCharge, type JobCosts } from './job-costs.js';
 export { Latencies, type ModelLatency, type Percentiles } from './latencies.js';
 export { type ChargedLink, LinkCharges } from './link-charges.js';
-export { actionOfCode, statusOfCode, wordsOfCode } from './log-codes.js';
+export { actionOfCode, causeOfCode, statusOfCode, wordsOfCode } from './log-codes.js';
 export { usagePersonalRecords } from './personal-records.js';
 export { type ListedRequest, RequestCounts } from './request-counts.js';
 export { MAX_INPUT_DAYS, type RequestInput, RequestInputs } from './request-inputs.js';

@@ -8,6 +8,8 @@ import { ERRORS } from '../../core/runtime/index.js';
 interface LogCode {
   status: number;
   meaning: string;
+  /** Why. Default: nothing is known. */
+  cause?: string;
   /** What the client can do. Default: nothing is known. */
   action?: string;
 }
@@ -34,6 +36,11 @@ export function statusOfCode(code: string): number {
 /** What a code of the log means, as a sentence. */
 export function wordsOfCode(code: string): string {
   return find(code).meaning;
+}
+
+/** Why a code that the reference of errors explains happens, with names in backticks. */
+export function causeOfCode(code: string): string | undefined {
+  return find(code).cause;
 }
 
 /** What the client can do about a code that the reference of errors explains, with names in backticks. */

@@ -1,5 +1,7 @@
 /* The filter of error codes in the documentation: rows and groups without the words are hidden. */
 
+import { docsTexts } from './docs-texts.js';
+
 const filter = document.getElementById('codes-filter');
 filter?.addEventListener('input', () => {
   const wanted = filter instanceof HTMLInputElement ? filter.value.trim().toLowerCase().replaceAll('_', ' ') : '';
@@ -11,5 +13,5 @@ filter?.addEventListener('input', () => {
   }
   const none = document.querySelector('#codes-none');
   const isNone = document.querySelector('.status-group:not([hidden])') === null;
-  if (none) none.textContent = isNone ? 'No code has these words.' : '';
+  if (none) none.textContent = isNone ? docsTexts().noCode : '';
 });

@@ -5,6 +5,7 @@
  * that refuses, so that a key that is held down confirms nothing.
  */
 
+import type { CodeLine } from '../highlight.js';
 import { RequestProblem } from './requests.js';
 import { fill, pageLanguage, textsOf } from './texts.js';
 
@@ -71,11 +72,21 @@ async function addColours(part: HTMLElement, language: string): Promise<void> {
   const rules = await import('../highlight.js').catch(() => undefined);
   if (!rules) return;
   for (const code of part.querySelectorAll('pre > code')) {
-    const tokens = rules.tokensOfCode(code.textContent, rules.codeLanguageOf(language));
-    code.replaceChildren(
-      ...tokens.map(({ text, kind }) => (kind === undefined ? text : element('span', { class: `code-${kind}` }, text))),
-    );
+    const lines = rules.linesOfCode(code.textContent, rules.codeLanguageOf(language));
+    if (lines) code.replaceChildren(...lines.map(codeLine));
   }
+}
+
+/** As the server has it in its pages. */
+function codeLine({ className, parts }: CodeLine): HTMLElement {
+  const words = parts.flatMap(({ isWhole, tokens }) => {
+    const pieces = tokens.flatMap(({ text, kind, mayBreak }) => [
+      kind === undefined ? text : element('span', { class: `code-${kind}` }, text),
+      mayBreak && element('wbr'),
+    ]);
+    return isWhole ? [element('span', { class: 'code-part' }, ...pieces)] : pieces;
+  });
+  return element('span', { class: className }, ...words);
 }
 
 /** Displays an error in the gateway's sentence; removes it without one. */

@@ -46,6 +46,7 @@ export function guidePage(guide: Guide, { guides, Parser, editUrl, locale }: Gui
     description: descriptionOf(markdown),
     url,
     toc: parts,
+    english: 'all',
     content: html`<article class="guide">
 <div class="page-head"><h1 id="${first?.id ?? 'title'}">${title}</h1>
 <div class="row" lang="${locale.language}"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md" data-copied="${t.copied}"><span aria-live="polite">${t.copyMarkdown}</span></button><a class="small" href="${url}.md">${t.viewMarkdown}</a>${editUrl !== undefined && html`<a class="small" href="${editUrl}/${file}" rel="noreferrer">${t.edit}</a>`}</div></div>
@@ -57,7 +58,7 @@ ${isFolded ? foldedParts(body) : html`<div class="prose">${new Html(body)}</div>
 /** Guides of more characters, with so many parts, fold all but the first ones. */
 const LONG_GUIDE = 9_000;
 const MIN_PARTS = 4;
-const OPEN_PARTS = 2;
+const OPEN_PARTS = 1;
 
 /**
  * Each part below a heading of the second level is a fold. Its id is that of its content, since browsers reveal what an

@@ -1,8 +1,8 @@
 /*
- * The frame of every page of the documentation: search and navigation at the left, content at the right. On a phone the
- * navigation is a popover, which needs no script. The pages are the same for every visitor of one language, so they show
- * no account. The search and the navigation are in that language, and the content is in English, which a line above it
- * says.
+ * The frame of every page of the documentation: search and navigation at the left, content at the right, with the place
+ * of the page above it and the pages before and after it below. On a phone the navigation is a popover, which needs no
+ * script. The pages are the same for every visitor of one language, so they show no account. Everything around a guide
+ * and around the declarations of routes is in that language; these are in English, which a line above them says.
  */
 
 import type { Locale } from '../language/index.js';
@@ -29,8 +29,8 @@ export interface DocsPage {
   sections?: readonly { id: string; title: string }[];
   /** Anchors in the page, which stand in a column at its right, or in a fold above it. Default: none. */
   toc?: readonly { id: string; title: string }[];
-  /** Whether the content is in the language of the visitor. Default: it is in English, and a line above it says so. */
-  isTranslated?: boolean;
+  /** What is in English for every visitor: all of the content, or what routes declare in it. Default: nothing. */
+  english?: 'all' | 'declarations';
   /** A script besides that of every page. Default: none. */
   script?: string;
   /** Query of the search field. Default: empty. */
@@ -39,18 +39,18 @@ export interface DocsPage {
 
 export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[], locale: Locale): Page {
   const { language, texts } = locale;
-  const { documentation: t } = texts;
-  const { title, description, content, toc = [], query = '', isTranslated = false } = page;
+  const { documentation: t, reference } = texts;
+  const { title, description, content, toc = [], query = '', english } = page;
   const hasToc = toc.length > 1;
+  const isReference = page.url.startsWith('/docs/api/');
   return {
     title,
     description,
     current: '/docs',
-    language: isTranslated ? language : 'en',
-    // Pages of operations are the largest, and need no styles of guides.
-    styles: page.sections ? ['docs.css', 'code.css'] : ['docs.css', 'guides.css', 'code.css'],
+    language: english === 'all' ? 'en' : language,
+    styles: stylesOf(page),
     scripts: ['docs.js', ...(page.script === undefined ? [] : [page.script])],
-    content: html`<div class="frame docs${hasToc && ' docs-with-toc'}">
+    content: html`<div class="frame docs${hasToc && ' docs-with-toc'}"${isReference && html` data-texts="${JSON.stringify(reference.script)}"`}>
 <div class="docs-side" lang="${language}">
 <form class="docs-search" role="search" action="/docs/search" aria-label="${t.title}"><label class="visually-hidden" for="docs-query">${t.searchLabel}</label><input class="input" id="docs-query" name="q" type="search" value="${query}" placeholder="${t.search}" maxlength="100" required><button class="button button-quiet button-small">${t.search}</button></form>
 <button type="button" class="button button-quiet button-small docs-menu" popovertarget="docs-navigation">${t.contents}</button>
@@ -58,11 +58,48 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[],
 </div>
 ${hasToc && html`<details class="docs-toc" lang="${language}"><summary>${t.onThisPage}</summary><nav aria-label="${t.onThisPage}"><ul${language !== 'en' && html` lang="en"`}>${toc.map(({ id, title: words }) => html`<li><a href="#${id}">${words}</a></li>`)}</ul></nav></details>`}
 <div class="docs-content">
-${language !== 'en' && !isTranslated && html`<p class="docs-language notice" lang="${language}"><strong>${t.isEnglish}</strong> ${t.isEnglishWords}</p>`}
+${placeOf(page, navigation, locale)}
 ${content}
+${neighbours(page, navigation, locale)}
 </div>
 </div>`,
   };
+}
+
+/** Pages of operations are the largest, and need no styles of guides. */
+function stylesOf({ url, sections }: DocsPage): string[] {
+  if (url === '/docs/search') return ['docs.css', 'docs-search.css'];
+  const own = url.startsWith('/docs/api/') ? 'reference.css' : 'code.css';
+  return ['docs.css', ...(sections ? [] : ['guides.css']), own];
+}
+
+/** The group of the page and its name, and what is in English in it. */
+function placeOf({ url, english }: DocsPage, navigation: readonly NavigationGroup[], locale: Locale): Html | false {
+  const { language, texts } = locale;
+  const { documentation: t } = texts;
+  const group = navigation.find(({ pages }) => pages.some((page) => page.url === url));
+  const page = group?.pages.find((one) => one.url === url);
+  if (url === '/docs' || !group || !page) return false;
+  return html`<div class="docs-place" lang="${language}"><nav aria-label="${t.place}"><ol><li><a href="/docs">${t.title}</a></li><li>${localName(group.title, locale)}</li><li aria-current="page"${sameInEnglish(page.title, locale)}>${localName(page.title, locale)}</li></ol></nav>
+${language !== 'en' && english !== undefined && html`<form class="docs-language" method="post" action="/language"><span>${t.isEnglish[english]}</span> <button class="link-button" name="language" value="en">${t.allInEnglish}</button></form>`}</div>`;
+}
+
+/** Of the whole documentation, in the order of the navigation. */
+function neighbours({ url }: DocsPage, navigation: readonly NavigationGroup[], locale: Locale): Html | false {
+  const { language, texts } = locale;
+  const { documentation: t } = texts;
+  const pages = navigation.flatMap((group) => group.pages.map((page) => ({ ...page, group: group.title })));
+  const at = pages.findIndex((page) => page.url === url);
+  if (at < 0 || url === '/docs') return false;
+  const link = (words: string, relation: 'prev' | 'next', page = pages[relation === 'prev' ? at - 1 : at + 1]) =>
+    page &&
+    html`<a href="${page.url}" rel="${relation}"><span class="small muted">${words}</span><span${sameInEnglish(page.title, locale)}>${localName(page.title, locale)}</span></a>`;
+  return html`<nav class="docs-neighbours" lang="${language}" aria-label="${t.neighbours}">${link(t.previous, 'prev')}${link(t.next, 'next')}</nav>`;
+}
+
+/** Marks a name that has no other in the language of the visitor. */
+function sameInEnglish(name: string, locale: Locale): Html | false {
+  return locale.language !== 'en' && localName(name, locale) === name && html` lang="en"`;
 }
 
 /** The name of a group, or the title of a page, in the language of the visitor; as it is where it has no other. */
@@ -78,8 +115,7 @@ function navigationGroup({ title, pages }: NavigationGroup, { url, sections = []
   return html`<details lang="${language}"${isOpen && html` open`}><summary>${localName(title, locale)}</summary><ul>${pages.map(
     (page) => {
       const isHere = page.url === url;
-      const name = localName(page.title, locale);
-      return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}${language !== 'en' && name === page.title && html` lang="en"`}>${name}</a>${
+      return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}${sameInEnglish(page.title, locale)}>${localName(page.title, locale)}</a>${
         isHere &&
         sections.length > 0 &&
         html`<ul class="docs-sections"${language !== 'en' && html` lang="en"`}>${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}</ul>`

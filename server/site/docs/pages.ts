@@ -5,8 +5,8 @@
  */
 
 import type { Locale } from '../language/index.js';
-import { badge, type Html, html } from '../page.js';
-import { fieldList, inline, typeOf } from './fields.js';
+import { badge, codeBlock, type Html, html } from '../page.js';
+import { fieldList, inEnglish, inline, typeOf } from './fields.js';
 import { type DocsPage, localName, type NavigationGroup } from './layout.js';
 import { operationSection } from './operation.js';
 import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';
@@ -29,25 +29,43 @@ export function referenceNavigation({ groups }: Reference): NavigationGroup {
   };
 }
 
-/** The first page: where to begin, the groups of the API with how to call it, and all guides. */
+/** Groups of the API by who needs them; the others are for operators. */
+const AREAS: readonly { area: 'calls' | 'accounts'; names: readonly string[] }[] = [
+  { area: 'calls', names: ['links', 'batches', 'files', 'images', 'webhooks', 'chat', 'messages', 'audio', 'models'] },
+  { area: 'accounts', names: ['account', 'sign-in', 'payments', 'agents'] },
+];
+
+function areaOf({ name }: Group): 'calls' | 'accounts' | 'operators' {
+  return AREAS.find(({ names }) => names.includes(name))?.area ?? 'operators';
+}
+
+/** The first page: a first request, the groups of the API, and all guides. */
 export function overviewPage(reference: Reference, guides: readonly NavigationGroup[], locale: Locale): DocsPage {
   const { documentation: t } = locale.texts;
-  const named = (title: string) => localName(title, locale);
-  const { baseUrl, description, groups, version } = reference;
+  const { description, groups, version } = reference;
   const start = guides[0]?.pages[0];
+  const byArea = Map.groupBy(groups, areaOf);
+  const area = (name: 'calls' | 'accounts' | 'operators') =>
+    html`<section aria-labelledby="for-${name}"><h3 class="docs-area" id="for-${name}">${t.overview.areas[name]}</h3><ul class="docs-cards${name !== 'calls' && ' docs-rows'}">${(byArea.get(name) ?? []).map((group) => groupCard(group, locale))}</ul></section>`;
   return {
     title: t.title,
     description: t.overview.description,
     url: '/docs',
-    isTranslated: true,
     content: html`<div class="page-head"><h1>${t.title}</h1><p>${t.overview.words}</p>
-<p class="row">${start && html`<a class="button" href="${start.url}">${named(start.title)}</a>`}<a class="button button-quiet" href="#guides">${t.groups.Guides}</a></p></div>
+<p class="row">${start && html`<a class="button" href="${start.url}">${localName(start.title, locale)}</a>`}<a class="button button-quiet" href="${ERRORS_URL}">${t.overview.errors}</a></p></div>
+<section class="docs-part docs-first" aria-labelledby="first"><div class="stack-small"><h2 id="first">${t.overview.first}</h2><p>${t.overview.firstWords}</p><p class="small muted">${t.overview.version(html`<code>${version}</code>`)} ${t.overview.programs}</p></div>
+${codeBlock({ id: 'first-request', title: 'curl', text: firstRequest(reference), language: 'sh' }, locale)}</section>
 <section class="docs-part" aria-labelledby="api"><h2 id="api">${t.groups['API reference']}</h2>
-<dl class="facts docs-facts"><div><dt>${t.overview.address}</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>${t.overview.header}</dt><dd><code>Authorization: Bearer $MEDIAGATE_API_KEY</code></dd></div><div><dt>${t.overview.version}</dt><dd><code>${version}</code></dd></div></dl>
-<ul class="docs-cards">${groups.map((group) => groupCard(group, locale))}<li><h3><a href="${ERRORS_URL}">${named('Errors')}</a></h3><p>${t.overview.errors}</p></li></ul>
-<div class="docs-words stack-small muted"><p lang="en">${inline(description)}</p><p>${t.overview.programs}</p></div></section>
+${area('calls')}
+<div class="docs-areas">${area('accounts')}${area('operators')}</div>
+<details class="docs-rules"><summary>${t.overview.rulesTitle}</summary><p class="small muted">${t.overview.rules(inline(description))}</p></details></section>
 ${guides.length > 0 && html`<section class="docs-part" aria-labelledby="guides"><h2 id="guides">${t.groups.Guides}</h2>${guideList(guides, locale)}</section>`}`,
   };
+}
+
+/** One that every key may send. */
+function firstRequest({ baseUrl }: Reference): string {
+  return `curl ${baseUrl}/v1/models \\\n  -H "Authorization: Bearer $MEDIAGATE_API_KEY"`;
 }
 
 function groupCard({ name, title, description, operations }: Group, locale: Locale): Html {
@@ -58,7 +76,7 @@ function groupCard({ name, title, description, operations }: Group, locale: Loca
     html`<span class="endpoint small"><span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code></span>`;
   const more = operations.length - 1;
   const ids = operations.map(({ id }) => id).join(' ');
-  return html`<li data-operations="${ids}"><h3><a href="${groupUrl(name)}">${localName(title, locale)}</a></h3><p>${inline(t.subjects[name] ?? description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : t.overview.routes(operations.length)}</span>`}</span></li>`;
+  return html`<li data-operations="${ids}"><h4><a href="${groupUrl(name)}">${localName(title, locale)}</a></h4><p>${inline(t.subjects[name] ?? description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : t.overview.routes(operations.length)}</span>`}</span></li>`;
 }
 
 /** Folds on a phone; where there is room, the styles open them. */
@@ -69,78 +87,134 @@ function guideList(guides: readonly NavigationGroup[], locale: Locale): Html {
   )}</div>`;
 }
 
-export function groupPage({ name, title, description, operations, objects }: Group, reference: Reference): DocsPage {
+export function groupPage(group: Group, reference: Reference, locale: Locale): DocsPage {
+  const { documentation, reference: t } = locale.texts;
+  const { name, title, description, operations, objects } = group;
+  const { baseUrl } = reference;
   return {
-    title: `${title}, API reference`,
-    description,
+    title: `${localName(title, locale)}, ${documentation.groups['API reference']}`,
+    description: documentation.subjects[name] ?? description,
     url: groupUrl(name),
     sections: operations.map(({ id, summary }) => ({ id, title: summary })),
-    content: html`<div class="page-head"><h1>${title}</h1><p>${description}</p></div>
-<div class="docs-folds">${operations.map((operation, index) => operationSection(operation, reference.baseUrl, index === 0))}</div>
-${objects.length > 0 && html`<h2 class="docs-subject">Objects</h2><div class="docs-folds">${objects.map((object) => objectSection(object, reference))}</div>`}`,
+    english: 'declarations',
+    content: html`<div class="page-head"><h1>${localName(title, locale)}</h1><p>${inline(documentation.subjects[name] ?? description)}</p></div>
+<div class="docs-folds">${operations.map((operation, index) => operationSection({ operation, baseUrl, isOpen: index === 0 }, locale))}</div>
+${objects.length > 0 && html`<h2 class="docs-subject">${t.objects}</h2><div class="docs-folds">${objects.map((object) => objectSection(object, reference, locale))}</div>`}`,
   };
 }
 
-function objectSection(name: string, { objects }: Reference): Html {
+function objectSection(name: string, { objects }: Reference, locale: Locale): Html {
   const schema = objects[name] ?? {};
-  return html`<details class="docs-fold"><summary><h3 id="${name}-title">${name}</h3> <span class="field-type">object</span></summary>
+  return html`<details class="docs-fold"><summary><h3 id="${name}-title">${name}</h3> <span class="field-type">${locale.texts.reference.object}</span></summary>
 <section class="object stack" id="${name}" aria-labelledby="${name}-title">
-${schema.description !== undefined && html`<p>${inline(schema.description)}</p>`}
-${fieldList(schema) ?? html`<p>${typeOf(schema)}</p>`}
+${schema.description !== undefined && html`<p${inEnglish(locale)}>${inline(schema.description)}</p>`}
+${fieldList(schema, locale) ?? html`<p>${typeOf(schema, locale)}</p>`}
 </section></details>`;
 }
 
 /** What a first request meets; the other statuses are folds with the names of their codes. */
 const OPEN_STATUS = '401';
 
+/** The form that most routes share. */
+const ERROR_EXAMPLE = {
+  error: {
+    message: 'n must be 1.',
+    type: 'invalid_request_error',
+    param: 'n',
+    code: 'invalid_value',
+    request_id: 'req_…',
+  },
+};
+
 /** Each code once, below its first status: the operations link to it. The script of the page has the filter. */
-export function errorsPage(reference: Reference): DocsPage {
+export function errorsPage(reference: Reference, locale: Locale): DocsPage {
+  const { documentation } = locale.texts;
+  const { errors: t } = locale.texts.reference;
   const { errors, errorObjects } = reference;
   const groups = Map.groupBy(errors, ({ statuses: [status = ''] }) => status);
   const byStatus = [...groups].sort(([one], [other]) => Number(one) - Number(other));
+  const example = JSON.stringify(ERROR_EXAMPLE, null, 2);
   return {
-    title: 'Errors, API reference',
-    description: 'Every error code of the gateway, and the form of errors.',
+    title: `${t.title}, ${documentation.groups['API reference']}`,
+    description: t.description,
     url: ERRORS_URL,
     script: 'docs-errors.js',
-    content: html`<div class="page-head"><h1>Errors</h1><p>Programs decide by <code>error.code</code>. The message is for people and may change. New codes may be added: treat an unknown code by its HTTP status.</p></div>
-<section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">Codes by status</h2>
-<div class="field needs-script"><label for="codes-filter">Filter by code or words</label><input class="input" id="codes-filter" type="search" autocomplete="off" spellcheck="false" placeholder="rate limit"></div>
-<div class="docs-folds">${byStatus.map(([status, codes]) => html`<details class="docs-fold status-group"${status === OPEN_STATUS && html` open`}><summary><h3><code>${status}</code> ${STATUS_CODES[status]}</h3> <span class="small muted">${codes.length}</span><code class="status-codes" aria-hidden="true">${codes.map(({ code }) => code).join(', ')}</code></summary><dl class="fields" id="status-${status}">${codes.map(errorRow)}</dl></details>`)}</div>
+    content: html`<div class="docs-first"><div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
+${codeBlock({ id: 'error-example', title: t.example, text: example, language: 'json' }, locale)}</div>
+<section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">${t.codes}</h2>
+<div class="field needs-script"><label for="codes-filter">${t.filter}</label><input class="input" id="codes-filter" type="search" autocomplete="off" spellcheck="false" placeholder="${t.filterExample}"></div>
+<div class="docs-folds">${byStatus.map(([status, codes]) => html`<details class="docs-fold status-group"${status === OPEN_STATUS && html` open`}><summary><h3><code>${status}</code> <span lang="en">${STATUS_CODES[status]}</span></h3> <span class="small muted">${codes.length}</span><code class="status-codes" aria-hidden="true">${codes.map(({ code }) => code).join(', ')}</code></summary><dl class="fields" id="status-${status}">${codes.map((code) => errorRow(code, locale))}</dl></details>`)}</div>
 <p class="muted" id="codes-none" role="status"></p></section>
-<h2 class="docs-subject">Objects</h2><div class="docs-folds">${errorObjects.map((name) => objectSection(name, reference))}</div>`,
+<div class="docs-folds"><details class="docs-fold"><summary><h2>${t.forms}</h2> <span class="small muted">${errorObjects.length}</span></summary><div>${errorObjects.map((name) => objectSection(name, reference, locale))}</div></details></div>`,
   };
 }
 
-function errorRow({ code, meaning, cause, action, statuses, isRetryable }: ErrorCodeView): Html {
-  return html`<div id="${code}"><dt><code>${code}</code>${statuses.length > 1 && html` <span class="field-type">${statuses.join(' or ')}</span>`}${isRetryable && html` ${badge('retry later')}`}</dt><dd><p>${inline(meaning)}</p><p>${inline(cause)} <strong>${inline(action)}</strong></p></dd></div>`;
+/** The texts of the declarations, or of the visitor's language. */
+function errorRow({ code, statuses, isRetryable }: ErrorCodeView, { texts }: Locale): Html {
+  const { errors: words, reference: t } = texts;
+  return html`<div id="${code}"><dt><code>${code}</code>${statuses.length > 1 && html` <span class="field-type">${statuses.join(` ${t.or} `)}</span>`}${isRetryable && html` ${badge(t.errors.retry)}`}</dt><dd><p class="error-meaning">${inline(words.meaningOf(code))}</p><p>${inline(words.causeOf(code) ?? '')} <strong>${inline(words.actionOf(code) ?? '')}</strong></p></dd></div>`;
 }
 
 /** Of one page; the others of it are in a fold. */
 const BEST_RESULTS = 3;
+/** Pages whose results are shown at once. */
+const BEST_PAGES = 5;
 
-export function searchPage(query: string, results: readonly SearchResult[], locale: Locale): DocsPage {
-  const { language, texts } = locale;
-  const { documentation: t } = texts;
-  const words = results.length === 0 ? t.nothing : t.results(results.length);
+/** What was found, and for which part of the documentation. */
+export interface FoundView {
+  query: string;
+  /** Title of a group of the navigation. Undefined for all. */
+  group: string | undefined;
+  results: readonly SearchResult[];
+  /** All that was found, by group. */
+  counts: ReadonlyMap<string, number>;
+}
+
+export function searchPage(view: FoundView, locale: Locale): DocsPage {
+  const { query, results, counts, group } = view;
+  const { documentation: t } = locale.texts;
+  const all = group === undefined ? sumOf(counts) : (counts.get(group) ?? 0);
+  const words =
+    all === 0 ? t.nothing : all > results.length ? t.bestResults(results.length, all) : t.results(results.length);
+  const pages = resultsByPage(results);
+  const others = pages.splice(BEST_PAGES + (pages.length === BEST_PAGES + 1 ? 1 : 0));
   return {
     title: query === '' ? t.search : t.resultsOf(query),
     description: 'Search of the documentation.',
     url: '/docs/search',
-    isTranslated: true,
     query,
-    content: html`<div class="page-head"><h1>${t.search}</h1><p role="status">${query === '' ? t.enterWords : words}</p></div>
-${resultsByPage(results).map(({ place, results: [...found] }) => {
-  const best = found.splice(0, found.length > BEST_RESULTS + 1 ? BEST_RESULTS : found.length);
-  const list = (some: readonly SearchResult[]) =>
-    html`<ol${language !== 'en' && html` lang="en"`}>${some.map(resultEntry)}</ol>`;
-  return html`<section class="results"><h2>${localPlace(place, locale)}</h2>${list(best)}${found.length > 0 && html`<details><summary>${t.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
-})}`,
+    content: html`<div class="page-head"><h1>${query === '' ? t.search : html`“<bdi>${query}</bdi>”`}</h1><p role="status">${query === '' ? t.enterWords : words}${locale.language !== 'en' && results.length > 0 && html` ${t.resultsInEnglish}`}</p>
+${groupLinks(view, locale)}</div>
+${pages.map((page) => pageResults(page, locale))}
+${others.length > 0 && html`<details class="more-results"><summary>${t.morePages(others.length)}</summary>${others.map((page) => pageResults(page, locale))}</details>`}`,
   };
 }
 
+/** Parts of the documentation with how much each has. */
+function groupLinks({ query, group, counts }: FoundView, locale: Locale): Html | false {
+  const { documentation: t } = locale.texts;
+  if (counts.size < 2) return false;
+  const link = (name: string | undefined, words: string, count: number) =>
+    html`<li><a href="/docs/search?${new URLSearchParams([['q', query], ...(name === undefined ? [] : [['in', name]])]).toString()}"${name === group && html` aria-current="true"`}>${words} <span class="muted">${count}</span></a></li>`;
+  return html`<nav aria-label="${t.parts}"><ul class="result-groups">${link(undefined, t.all, sumOf(counts))}${[...counts].map(([name, count]) => link(name, localName(name, locale), count))}</ul></nav>`;
+}
+
+function sumOf(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
+}
+
+type PageResults = ReturnType<typeof resultsByPage>[number];
+
+function pageResults({ place, results: [...found] }: PageResults, locale: Locale): Html {
+  const { language, texts } = locale;
+  const best = found.splice(0, found.length > BEST_RESULTS + 1 ? BEST_RESULTS : found.length);
+  const list = (some: readonly SearchResult[]) =>
+    html`<ol${language !== 'en' && html` lang="en"`}>${some.map(resultEntry)}</ol>`;
+  return html`<section class="results"><h2>${localPlace(place, locale)}</h2>${list(best)}${found.length > 0 && html`<details><summary>${texts.documentation.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
+}
+
 /** `Guides, Images`: the title of a page may have commas itself. */
-function localPlace(place: string, locale: Locale): string {
+export function localPlace(place: string, locale: Locale): string {
   const [group = '', ...page] = place.split(', ');
   return [group, page.join(', ')]
     .filter((name) => name !== '')

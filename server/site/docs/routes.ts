@@ -20,15 +20,23 @@ import {
 } from '../../http/index.js';
 import type { ApiDocument, OpenApiDocument } from '../../openapi/index.js';
 import { type AssetEncoding, acceptedEncoding } from '../assets.js';
-import { type Locale, localeOf } from '../language/index.js';
+import { LOCALES, type Locale, localeOf } from '../language/index.js';
 import { PAGE_ROUTE, renderPage, sendCompressed, type Viewer } from '../page.js';
 import { viewerOf } from '../visit.js';
 import { guideEntries, guidePage, loadMarked } from './guide-content.js';
 import { type Guide, guideNavigation, loadGuides } from './guides.js';
 import { type DocsPage, docsPage, type NavigationGroup } from './layout.js';
 import { readReference } from './operations.js';
-import { errorsPage, groupPage, overviewPage, referenceEntries, referenceNavigation, searchPage } from './pages.js';
-import { MAX_QUERY_LENGTH, SearchIndex } from './search.js';
+import {
+  errorsPage,
+  groupPage,
+  localPlace,
+  overviewPage,
+  referenceEntries,
+  referenceNavigation,
+  searchPage,
+} from './pages.js';
+import { MAX_QUERY_LENGTH, type SearchEntry, SearchIndex } from './search.js';
 
 interface DocumentationServices {
   document: Pick<ApiDocument, 'object'>;
@@ -67,7 +75,10 @@ export function documentationRoutes({ document, sessions, editUrl }: Documentati
       path: '/docs/search',
       summary: 'Search of the documentation',
       description: 'Page of what the documentation says about some words.',
-      query: { q: { schema: { type: 'string', maxLength: MAX_QUERY_LENGTH }, description: 'The words.' } },
+      query: {
+        q: { schema: { type: 'string', maxLength: MAX_QUERY_LENGTH }, description: 'The words.' },
+        in: { schema: { type: 'string' }, description: 'Title of the part that is searched: `Guides`. Default: all.' },
+      },
       handler: async (context) => (await current()).sendResults(context, await frameOf(context)),
     }),
     defineRoute({
@@ -141,12 +152,16 @@ class Library {
       guidePage(guide, { guides: byFile, Parser: await loadMarked(), editUrl, locale });
     const [start, ...others] = guideNavigation(guides);
     this.#navigation = [...(start ? [start] : []), referenceNavigation(reference), ...others];
-    this.#index = new SearchIndex([...referenceEntries(reference), ...guides.flatMap(guideEntries)]);
+    this.#index = new SearchIndex(
+      [...referenceEntries(reference), ...guides.flatMap(guideEntries)].map(withOtherNames),
+    );
     this.#markdown = new Map(guides.map(({ url, markdown }) => [`${url}.md`, markdown]));
     this.#pages = new Map<string, PageMaker>([
       ['/docs', (locale) => overviewPage(reference, guideNavigation(guides), locale)],
-      ['/docs/api/errors', () => errorsPage(reference)],
-      ...reference.groups.map((group) => [`/docs/api/${group.name}`, () => groupPage(group, reference)] as const),
+      ['/docs/api/errors', (locale) => errorsPage(reference, locale)],
+      ...reference.groups.map(
+        (group) => [`/docs/api/${group.name}`, (locale: Locale) => groupPage(group, reference, locale)] as const,
+      ),
       ...guides.map((guide) => [guide.url, (locale: Locale) => renderGuide(guide, locale)] as const),
     ]);
   }
@@ -188,11 +203,19 @@ class Library {
   }
 
   sendResults(context: RequestContext, { locale, viewer }: Frame): void {
-    const { q } = context.query;
+    const { q, in: part } = context.query;
     const query = (typeof q === 'string' ? q : '').trim().slice(0, MAX_QUERY_LENGTH);
-    const page = searchPage(query, this.#index.find(query), locale);
+    const counts = this.#index.counts(query);
+    const group = typeof part === 'string' && counts.has(part) ? part : undefined;
+    const page = searchPage({ query, group, counts, results: this.#index.find(query, group) }, locale);
     sendCompressed(context, renderPage({ ...docsPage(page, this.#navigation, locale), viewer }, locale));
   }
+}
+
+/** Its page, and what an error means, are found by their Vietnamese words as well. */
+function withOtherNames(entry: SearchEntry): SearchEntry {
+  const meaning = entry.url.startsWith('/docs/api/errors#') ? LOCALES.vi.texts.errors.meaningOf(entry.title) : '';
+  return { ...entry, names: [entry.names, localPlace(entry.place, LOCALES.vi), meaning].filter(Boolean).join(' ') };
 }
 
 async function compress(text: string): Promise<RenderedPage> {

@@ -1,8 +1,8 @@
 /*
  * Searches the documentation: operations, error codes and sections of guides. The texts are in memory, since there are
  * some hundreds. An entry is found if it has every word of the query; words in its title weigh more than those in its
- * text, and pages for developers of the gateway weigh less than the others. Results of one page stand together, at the
- * place of the best of them.
+ * text, and pages for developers of the gateway weigh less than the others. Results can be limited to one part of the
+ * documentation, and those of one page stand together, at the place of the best of them.
  */
 
 /** What can be found. */
@@ -52,13 +52,11 @@ export class SearchIndex {
     });
   }
 
-  /** Best first, at most 30. Empty for a query without words. */
-  find(query: string): SearchResult[] {
+  /** Best first, at most 30. Empty for a query without words. @param group Part of the documentation. Default: all. */
+  find(query: string, group?: string): SearchResult[] {
     const words = wordsOf(query);
-    if (words.length === 0) return [];
-    return this.#entries
-      .map((entry) => ({ entry, score: scoreOf(entry, words) }))
-      .filter(({ score }) => score > 0)
+    return this.#scored(words)
+      .filter(({ entry }) => group === undefined || groupOf(entry) === group)
       .sort((a, b) => b.score - a.score)
       .slice(0, MAX_RESULTS)
       .map(({ entry: { title, url, place, kind, text, prose = text } }) => ({
@@ -66,6 +64,22 @@ export class SearchIndex {
         ...(kind !== undefined && { kind }),
       }));
   }
+
+  /** How much each part of the documentation has, the fullest first. */
+  counts(query: string): Map<string, number> {
+    const groups = Map.groupBy(this.#scored(wordsOf(query)), ({ entry }) => groupOf(entry));
+    return new Map([...groups].map(([group, { length }]) => [group, length] as const).sort((a, b) => b[1] - a[1]));
+  }
+
+  #scored(words: readonly string[]): { entry: IndexedEntry; score: number }[] {
+    if (words.length === 0) return [];
+    return this.#entries.map((entry) => ({ entry, score: scoreOf(entry, words) })).filter(({ score }) => score > 0);
+  }
+}
+
+/** `API reference` of `API reference, Images`. */
+function groupOf({ place }: SearchEntry): string {
+  return place.split(', ', 1)[0] ?? '';
 }
 
 /** Results of one page together, in the order of the best of each page. */

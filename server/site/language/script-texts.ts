@@ -15,6 +15,7 @@ import { playgroundAudioScript } from './texts/playground/audio.js';
 import { playgroundBatchScript } from './texts/playground/batch.js';
 import { playgroundChatScript } from './texts/playground/chat.js';
 import { playgroundLinksScript } from './texts/playground/links.js';
+import type { reference } from './texts/reference.js';
 
 const CATALOGUES = {
   keys: keysScript,
@@ -28,6 +29,9 @@ const CATALOGUES = {
   'playground-chat': playgroundChatScript,
   'playground-links': playgroundLinksScript,
 };
+
+/** Of the API reference, whose pages have them in an attribute: no other page needs them. */
+export type ReferenceScriptTexts = (typeof reference)['en']['script'];
 
 export type ScriptTexts = { readonly [Name in keyof typeof CATALOGUES]: (typeof CATALOGUES)[Name]['en'] };
 

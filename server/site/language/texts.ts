@@ -30,6 +30,7 @@ import { playgroundChat } from './texts/playground/chat.js';
 import { examples } from './texts/playground/examples.js';
 import { playgroundLinks } from './texts/playground/links.js';
 import { playground } from './texts/playground/playground.js';
+import { reference } from './texts/reference.js';
 import { setup } from './texts/setup.js';
 import { signIn } from './texts/sign-in.js';
 import { status } from './texts/status.js';
@@ -61,6 +62,7 @@ const CATALOGUES = {
   playgroundChat,
   playgroundLinks,
   plans,
+  reference,
   setup,
   signIn,
   status,

@@ -93,7 +93,6 @@ function folded(code: Html, { texts: { home: t } }: Locale): Html {
 
 const LINK_ANSWER = `{
   "ok": true,
-  "platform": "vidsite",
   "data": {
     "common": { "title": "A morning on the Ostend tugs", … },
     "metrics": { "views": 1204377, "likes": 48213, … },

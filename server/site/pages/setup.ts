@@ -43,7 +43,7 @@ ${nextPages(connects, locale)}
 
 /** The request that needs no model. */
 function checkOf(baseUrl: string): string {
-  return `curl ${shellWord(`${baseUrl}/v1/models`)} -H "Authorization: Bearer $${KEY_VARIABLE}"`;
+  return `curl ${shellWord(`${baseUrl}/v1/models`)} \\\n  -H "Authorization: Bearer $${KEY_VARIABLE}"`;
 }
 
 function nextPages(connects: boolean, { texts: { setup: t } }: Locale): Html {

@@ -1,7 +1,8 @@
 /*
- * The public status page: the whole in one sentence, open incidents first, then every part with its state now and a band
- * of its last 24 hours, then incidents that ended. A band is drawn on the server, has equal neighbours as one bar, and
- * its disturbances as words for screen readers. Works without scripts.
+ * The public status page: the whole in one sentence with the parts that are disturbed, open and planned incidents first,
+ * then every part with its state now and a band of its last 24 hours, then incidents that ended. A band is drawn on the
+ * server, has equal neighbours as one bar, and its disturbances as words for screen readers. In the first hour there are
+ * no bands. Works without scripts.
  */
 
 import {
@@ -39,6 +40,9 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
   const isDisturbed = open.some(({ kind, startedAt }) => kind !== 'maintenance' && startedAt <= at);
   const now = overallState(shown);
   const state = now === 'ok' && isDisturbed ? 'degraded' : now;
+  const disturbed = shown.filter((part) => part.state !== 'ok');
+  const hasHistory = shown.some(({ history }) => history.fine !== undefined);
+  const words = state === 'ok' && shown.some(isWorkingMock) ? t.overall.mocks : t.overall[state];
   return {
     title: t.title,
     description: t.description,
@@ -46,10 +50,10 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
     styles: ['public.css'],
     content: html`<div class="frame frame-text stack status">
 <div class="page-head"><h1>${t.title}</h1></div>
-<div class="card status-overall row row-apart status-${state}"><strong>${t.overall[state]}</strong><span class="small">${t.asOf} ${minute(at)}</span></div>
+<div class="card status-overall row row-apart status-${state}"><div><strong>${words}</strong>${disturbed.length > 0 && html`<p class="small">${t.affected(locale.allOf(disturbed.map((part) => plainNameOf(part, locale))))}</p>`}</div><span class="small">${t.asOf} ${minute(at)}</span></div>
 ${open.length > 0 && html`<h2 class="visually-hidden" id="open-incidents">${t.openIncidents}</h2><ul class="stack" aria-labelledby="open-incidents">${open.map((one) => renderIncident(one, at, locale))}</ul>`}
-${shown.every(({ history }) => history.fine === undefined) ? html`<p class="small muted">${t.fresh}</p>` : renderLegend(locale)}
-${GROUPS.map((group) => renderGroup(group, shown, report.since, locale))}
+${hasHistory ? renderLegend(locale) : html`<p class="small muted">${t.fresh}</p>`}
+${GROUPS.map((group) => renderGroup(group, shown, { since: report.since, hasHistory }, locale))}
 <section class="stack model-kind" aria-labelledby="incidents"><h2 id="incidents">${t.incidents}</h2>
 ${incidents === undefined ? emptyState(t.unread, '') : ended.length === 0 && open.length === 0 && emptyState(t.noIncidents, t.noIncidentsWords)}
 ${ended.length > 0 && html`<ul class="stack">${ended.map((one) => renderIncident(one, at, locale))}</ul>`}
@@ -64,29 +68,34 @@ function renderLegend({ texts: { status: t } }: Locale): Html {
   return html`<p class="small muted status-legend"><span>${t.bars}</span>${LEGEND.map((state) => html` <span class="status-key"><svg viewBox="0 0 1 1" width="10" height="10" aria-hidden="true"><rect class="band-${state}" width="1" height="1"/></svg> ${t.states[state]}</span>`)}</p>`;
 }
 
-function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: number, locale: Locale): Html | false {
+/** Of all parts together: when their bands begin, and whether there is enough for bands. */
+interface Bands {
+  since: number;
+  hasHistory: boolean;
+}
+
+function renderGroup(group: StatusPart['group'], parts: readonly Part[], bands: Bands, locale: Locale): Html | false {
   const own = parts.filter((part) => part.group === group);
   if (own.length === 0) return false;
   const t = locale.texts.status;
-  const hasHistory = own.some(({ history }) => history.fine !== undefined);
-  const hasBand = !own.every(isWorkingMock);
+  const hasBand = bands.hasHistory && !own.every(isWorkingMock);
   return html`<section class="card stack" aria-labelledby="group-${group}">
 <div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasBand && html`<span class="small muted">${t.lastDay}</span>`}</div>
 ${own.some(isWorkingMock) && html`<p class="small muted">${t.mocks}</p>`}
-<ul class="status-parts">${own.map((part) => renderPart(part, { since, hasHistory }, locale))}${hasBand && html`<li class="status-scale" aria-hidden="true">${t.scale.map((words) => html`<span>${words}</span>`)}</li>`}</ul>
+<ul class="status-parts${!hasBand && ' status-plain'}">${own.map((part) => renderPart(part, bands, locale))}${hasBand && html`<li class="status-scale" aria-hidden="true">${t.scale.map((words) => html`<span>${words}</span>`)}</li>`}</ul>
 </section>`;
 }
 
-/** Without a history the band is empty, and no share is shown. */
-function renderPart(part: Part, { since, hasHistory }: { since: number; hasHistory: boolean }, locale: Locale): Html {
+function renderPart(part: Part, { since, hasHistory }: Bands, locale: Locale): Html {
   const { history } = part;
   const t = locale.texts.status;
   const percent =
     history.fine === undefined
       ? t.unknown
       : html`${percentOf(history.fine, locale)}<span class="visually-hidden"> ${t.fine}</span>`;
-  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasHistory && !isWorkingMock(part) && html`<span class="small muted figures">${percent}</span>`}${stateBadge(part, locale)}</span></div>
-${isWorkingMock(part) ? '' : renderBand(history.states, since, locale)}
+  const hasBand = hasHistory && !isWorkingMock(part);
+  return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasBand && html`<span class="small muted figures">${percent}</span>`}${stateBadge(part, locale)}</span></div>
+${hasBand && renderBand(history.states, since, locale)}
 ${part.group === 'platform' && part.probe && html`<p class="small muted">${renderProbe(part.probe, locale)}</p>`}</li>`;
 }
 
@@ -97,7 +106,7 @@ function isWorkingMock(part: Part): boolean {
 
 function stateBadge(part: Part, { texts: { status: t } }: Locale): Html {
   const { state } = part;
-  if (isWorkingMock(part)) return badge(t.noModel);
+  if (isWorkingMock(part)) return badge(t.mock);
   return badge(t.states[state], TONES[state]);
 }
 
@@ -106,14 +115,32 @@ function percentOf(share: number, { count }: Locale): string {
   return `${count(share === 1 ? 100 : Math.min(99.9, Math.floor(share * 1_000) / 10))}%`;
 }
 
-function nameOf(part: Part, { texts: { status: t } }: Locale): Html {
+function nameOf(part: Part, locale: Locale): Html {
+  const t = locale.texts.status;
   if (part.group === 'service') return html`${t.parts[part.name]}`;
   if (part.group === 'platform') return html`<bdi>${part.name}</bdi>`;
   const { models } = part;
   const named = models.slice(0, NAMED).map((id, index) => html`${index > 0 && ', '}<bdi class="mono">${id}</bdi>`);
   const more = models.length > NAMED && html` ${t.andMore(models.length - NAMED)}`;
-  const kind = part.kinds.length === 1 && part.kinds[0] ? t.kinds[part.kinds[0]] : t.kinds.several;
-  return html`${kind} <span class="status-models">${named}${more}</span>`;
+  return html`${kindOf(part, locale)} <span class="status-models">${named}${more}</span>`;
+}
+
+/** What the models are for. Providers of audio differ by what they do. */
+function kindOf({ kinds, operations }: Extract<Part, { group: 'model' }>, { texts: { status: t } }: Locale): string {
+  const [kind, ...others] = kinds;
+  if (kind === undefined || others.length > 0) return t.kinds.several;
+  if (kind !== 'audio') return t.kinds[kind];
+  const isSpeech = operations.some((one) => one === 'speak');
+  const isTranscript = operations.some((one) => one === 'transcribe' || one === 'translate');
+  if (isSpeech === isTranscript) return operations.length > 0 && !isSpeech ? t.audio.sounds : t.kinds.audio;
+  return isSpeech ? t.audio.speech : t.audio.transcripts;
+}
+
+/** In a sentence. */
+function plainNameOf(part: Part, locale: Locale): string {
+  const t = locale.texts.status;
+  if (part.group === 'service') return t.parts[part.name];
+  return part.group === 'platform' ? part.name : kindOf(part, locale);
 }
 
 function renderProbe({ passed, failed, at }: { passed: number; failed: number; at: number }, locale: Locale): Html {
@@ -143,7 +170,7 @@ function timeOf(at: number): string {
   return new Date(at).toISOString().slice(11, 16);
 }
 
-/** The words are the operator's, and may be of any language. */
+/** Its beginning and its end, each with the words of the operator, which may be of any language. */
 function renderIncident(incident: Incident, now: number, { texts: { status: t }, minute }: Locale): Html {
   const { kind, title, message, outcome, startedAt, endedAt } = incident;
   const isPlanned = endedAt === null && startedAt > now;
@@ -153,9 +180,7 @@ function renderIncident(incident: Incident, now: number, { texts: { status: t },
       : isPlanned
         ? [t.planned, 'plain']
         : [t.open, kind === 'outage' ? 'bad' : 'warn'];
-  const begin = isPlanned ? t.begins : endedAt === null ? t.since : '';
+  const begin = isPlanned ? t.begins : endedAt === null ? t.since : t.began;
   return html`<li class="card stack-small incident"><div class="row row-apart"><h3 dir="auto">${title}</h3><span class="row">${badge(t.incidentKinds[kind])}${badge(label, tone)}</span></div>
-<p class="small muted">${begin} ${minute(startedAt)}${endedAt !== null && html` ${t.until} ${minute(endedAt)}`}</p>
-${message !== null && html`<p dir="auto" class="incident-words">${message}</p>`}
-${outcome !== null && html`<p dir="auto" class="incident-words">${outcome}</p>`}</li>`;
+<ol class="incident-steps"><li><p class="small muted">${begin} ${minute(startedAt)}</p>${message !== null && html`<p dir="auto" class="incident-words">${message}</p>`}</li>${endedAt !== null && html`<li><p class="small muted">${t.endedAt} ${minute(endedAt)}</p>${outcome !== null && html`<p dir="auto" class="incident-words">${outcome}</p>`}</li>`}</ol></li>`;
 }

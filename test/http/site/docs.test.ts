@@ -7,7 +7,7 @@ import { codeOf, exampleOf } from '../../../server/site/docs/examples.js';
 import { guideEntries } from '../../../server/site/docs/guide-content.js';
 import type { Operation } from '../../../server/site/docs/operations.js';
 import { resultsByPage, SearchIndex } from '../../../server/site/docs/search.js';
-import { tokensOfCode } from '../../../server/site/highlight.js';
+import { linesOfCode, tokensOfCode } from '../../../server/site/highlight.js';
 import { documentPages, readPage } from '../../support/docs/documents.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
@@ -120,6 +120,13 @@ describe('pages of the documentation', () => {
       expect(bytes, url).to.be.below(url.startsWith('/docs/api') ? MAX_BYTES : MAX_GUIDE_BYTES);
     }
     const $ = await visit('/docs/api/images');
+    // A reader of a phone meets the example before the fields.
+    expect(
+      $('#postV1ImagesJobs > div')
+        .map((_, one) => $(one).attr('class'))
+        .get()
+        .join(' '),
+    ).to.equal('operation-words stack-small operation-code stack operation-fields stack');
     expect($('#postV1ImagesJobs').text()).to.contain('A tug in the harbour at dawn').and.to.contain('response_format');
   });
 
@@ -310,14 +317,38 @@ describe('colours of code', () => {
     expect(words('import os', 'python')).to.deep.equal(['word: import']);
   });
 
-  it('leave every text as it is, also one of an unknown language', () => {
+  it('leave every text as it is, also one of an unknown language, and its lines', () => {
+    const long = `  -d '{"a":"${'b'.repeat(40)}","c":4}' \\\n\nhttps://a.example/v1/x?y=1&z=${'2'.repeat(40)}\n`;
+    const texts = ['', '"', '`${', "'{", '<script>\u0000</script>', 'f"{', '/*', '$((1))', '#'.repeat(60_000), long];
+    const joined = (tokens: readonly { text: string }[]) => tokens.map((token) => token.text).join('');
     for (const language of ['sh', 'json', 'js', 'python', 'toml', 'yaml', 'constructor', ''])
-      for (const text of ['', '"', '`${', "'{", '<script>\u0000</script>', 'f"{', '/*', '$((1))', '#'.repeat(60_000)])
-        expect(
-          tokensOfCode(text, language)
-            .map((token) => token.text)
-            .join(''),
-          `${language}: ${text.slice(0, 20)}`,
-        ).to.equal(text);
+      for (const text of texts) {
+        const name = `${language}: ${text.slice(0, 20)}`;
+        expect(joined(tokensOfCode(text, language)), name).to.equal(text);
+        const lines = linesOfCode(text, language);
+        if (lines)
+          expect(joined(lines.flatMap(({ parts }) => parts.flatMap(({ tokens }) => tokens))), name).to.equal(text);
+      }
+  });
+
+  it('are in lines, of which long ones may break between the parts of addresses and of JSON', () => {
+    const text = `short\n    "a": "${'b'.repeat(40)}"\n{"model":"gen-img-2","prompt":"a tug boat"}`;
+    const lines = linesOfCode(text, 'json')!;
+    expect(lines.map(({ className }) => className)).to.deep.equal(['code-line', 'code-line in-2', 'code-line']);
+    const shown = (code: string, language: string) =>
+      linesOfCode(code, language)!.map(({ parts }) =>
+        parts
+          .map(({ isWhole, tokens }) => {
+            const words = tokens.map(({ text: part, mayBreak }) => (mayBreak ? `${part}|` : part)).join('');
+            return isWhole ? `[${words}]` : words;
+          })
+          .join(''),
+      );
+    expect(shown(text, 'json')[2]).to.equal('{["model":"gen-img-2",]["prompt":"a tug boat"]}');
+    const command = `curl https://a.example/v1/images -H 'Accept: x' -d '{"a":4,"b":5}' \\`;
+    expect(shown(command, 'sh')).to.deep.equal([
+      `curl https://a.example/|v1/|images [-H 'Accept: x'] -d '{["a":4,]["b":5][}' \\]`,
+    ]);
+    expect(linesOfCode(text, 'no language')).to.equal(undefined);
   });
 });

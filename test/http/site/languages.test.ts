@@ -184,7 +184,9 @@ describe('languages of the site', () => {
     expect(headers.get('vary')).to.contain('Cookie').and.to.contain('Accept-Language');
     const page = load(text);
     expect([page('html').attr('lang'), page('main').attr('lang')]).to.deep.equal(['vi', 'en']);
-    expect(page('.docs-language').text()).to.match(/^Bài viết này bằng tiếng Anh\./);
+    expect(page('.docs-language').text()).to.match(/^Bài viết này chỉ có bằng tiếng Anh\./);
+    expect(page('.docs-place li').last().text()).to.equal('Ảnh');
+    expect(page('.docs-neighbours [rel=next]').text()).to.equal('Trang sauLô chạy nền');
     expect(page('.docs-toc summary').text()).to.equal('Trên trang này');
     expect(page('script[src*="/texts-"]').attr('src')).to.match(/texts-en\.js$/);
     const side = page('.docs-side');
@@ -195,8 +197,26 @@ describe('languages of the site', () => {
     expect(side.find('nav a[lang]').text()).to.equal('plugins.config.json');
     expect(side.find('nav a[aria-current]').text()).to.equal('Ảnh');
     const results = load((await vietnamese.send(`${app.url}/docs/search?q=image`)).text);
-    expect(results('.page-head').text()).to.match(/^Tìm kiếm\d+ kết quả\.$/);
+    expect(results('.page-head > :not(nav)').text()).to.match(/^“image”\d+ kết quả.*\. Nội dung bằng tiếng Anh\.$/);
+    const part = results('.result-groups a[href*="in=Guides"]').attr('href');
+    const guides = load((await vietnamese.send(app.url + part)).text)('.results h2');
+    expect(guides.length).to.be.greaterThan(0);
+    expect(guides.filter((_, one) => !load(one).text().startsWith('Hướng dẫn'))).to.have.length(0);
+    const found = load((await vietnamese.send(`${app.url}/docs/search?q=khóa+API+hết+hạn`)).text);
+    expect(found('.results a').first().attr('href')).to.equal('/docs/api/errors#expired_api_key');
     expect(results('.results ol').closest('[lang]').attr('lang')).to.equal('en');
+    const group = load((await vietnamese.send(`${app.url}/docs/api/images`)).text);
+    expect([group('main').attr('lang'), group('h1').text()]).to.deep.equal([undefined, 'Ảnh']);
+    expect(group('.operation-fields h3').first().text()).to.match(/^Nội dung gửi/);
+    expect(group('.operation-words p[lang=en]').first().text()).to.contain('Creates one image');
+    const errors = load((await vietnamese.send(`${app.url}/docs/api/errors`)).text);
+    for (const code of ERROR_CODES) {
+      const words = errors(`#${code} dd p`)
+        .toArray()
+        .map((one) => errors(one).text());
+      expect(words, code).to.have.length(2);
+      for (const text of words) expect(text, code).to.match(/[àáâãèéêìíòóôõùúýăđĩũơưạ-ỹ]/i);
+    }
     expect((await createBrowserSession().send(`${app.url}/docs`)).text).to.contain('<html lang="en">');
   });
 

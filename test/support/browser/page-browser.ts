@@ -73,9 +73,8 @@ export async function tryRoute(page: Page): Promise<void> {
   const form = page.locator('.try').first();
   await form.locator('summary').click();
   await form.locator('.try-access > *').waitFor();
-  const key = form.getByLabel('API key');
-  if (await key.isVisible()) return;
-  await form.getByRole('button', { name: 'Send' }).click();
+  if (await form.locator('[name="key"]').isVisible()) return;
+  await form.locator('.try-form .row button').click();
   await form.locator('.try-answer pre').waitFor();
   await page.evaluate(() => scrollTo(0, 0));
 }

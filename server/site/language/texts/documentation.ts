@@ -1,9 +1,10 @@
 /*
- * Texts around the documentation: its search, its navigation with the titles of all pages, and the page of results. The
- * guides and the API reference themselves are in English alone.
+ * Texts around the documentation: its search, its navigation with the titles of all pages, its first page, and the page
+ * of results. A title that has no Vietnamese words is shown in English, and marked as such. The guides themselves are in
+ * English alone, which a line above them says; texts of the API reference have a catalogue of their own.
  */
 
-import { html } from '../../html.js';
+import { type Html, html } from '../../html.js';
 import { counted, FORMATS } from '../formats.js';
 
 const { count } = FORMATS.vi;
@@ -28,11 +29,15 @@ const en = {
   overview: {
     description: 'Guides, and every route of the gateway with what it takes and what it answers.',
     words: 'Guides for clients and operators, and the API reference with every route of the gateway.',
-    address: 'Address',
-    header: 'Header',
-    version: 'Version',
-    errors: 'Every error code with its cause and what to do.',
+    errors: 'Error codes',
+    first: 'First request',
+    firstWords: html`Create a key on <a href="/keys">the page of keys</a> and keep it in <code>MEDIAGATE_API_KEY</code>. This request costs nothing and lists the models that the key may use.`,
+    version: (version: Html) => html`Version ${version}.`,
     programs: html`Programs can read <a href="/openapi.json">openapi.json</a>, and agents <a href="/api/agent/manifest">the manifest</a>.`,
+    rulesTitle: 'What all routes have in common',
+    /** What every route keeps to. @param words In English, as the reference says it. */
+    rules: (words: readonly Html[]) => html`${words}`,
+    areas: { calls: 'Links, images and models', accounts: 'Accounts and agents', operators: 'For operators' },
     routes: (value: number) => counted(value, 'route'),
   },
   /** What groups of routes are for, by their names; in English as the reference says it. */
@@ -42,14 +47,24 @@ const en = {
   viewMarkdown: 'View as Markdown',
   edit: 'Edit this page',
   onThisPage: 'On this page',
+  place: 'Place in the documentation',
+  neighbours: 'Other pages',
+  previous: 'Previous',
+  next: 'Next',
   /** In other languages. */
-  isEnglish: 'This text is in English.',
-  isEnglishWords: 'Navigation and search are translated.',
+  isEnglish: { all: 'This guide is in English.', declarations: 'Routes and fields are described in English.' },
+  allInEnglish: 'Everything in English',
   resultsOf: (query: string) => `${query}, search`,
   enterWords: 'Enter one or more words.',
   nothing: 'Nothing was found. Try fewer or other words.',
   results: (results: number) => `${counted(results, 'result')}.`,
+  bestResults: (results: number, all: number) => `The best ${results} of ${counted(all, 'result')}.`,
   moreResults: (results: number) => `${results} more on this page`,
+  morePages: (pages: number) => counted(pages, 'more page'),
+  parts: 'Parts of the documentation',
+  all: 'All',
+  /** In other languages. */
+  resultsInEnglish: 'They are in English.',
 };
 
 /** By the titles of the pages. A title that is missing stays in English. */
@@ -166,10 +181,14 @@ const vi: typeof en = {
   overview: {
     description: 'Hướng dẫn và mọi đường dẫn của cổng API: nhận gì, trả lời gì.',
     words: 'Hướng dẫn cho người gọi API và người vận hành, cùng phần tra cứu mọi đường dẫn của cổng.',
-    address: 'Địa chỉ',
-    header: 'Tiêu đề HTTP',
-    version: 'Phiên bản',
-    errors: 'Mọi mã lỗi, nguyên nhân và cách xử lý.',
+    errors: 'Các mã lỗi',
+    first: 'Yêu cầu đầu tiên',
+    firstWords: html`Tạo khóa ở <a href="/keys">trang khóa</a> và lưu trong <code>MEDIAGATE_API_KEY</code>. Yêu cầu này miễn phí và liệt kê các mô hình mà khóa được dùng.`,
+    version: (version) => html`Phiên bản ${version}.`,
+    areas: { calls: 'Liên kết, ảnh và mô hình', accounts: 'Tài khoản và tác tử', operators: 'Dành cho người vận hành' },
+    rulesTitle: 'Điểm chung của mọi đường dẫn',
+    rules: () =>
+      html`Mọi lỗi có mã cố định. <code>Retry-After</code> tính bằng giây nguyên. Câu trả lời có thể có thêm trường mới. Mọi câu trả lời có header <code>x-request-id</code>; câu trả lời của mô hình văn bản còn có <code>x-upstream-request-id</code> nếu nhà cung cấp đặt mã cho yêu cầu. Nếu người vận hành đã đặt giá, câu trả lời đầy đủ của mô hình và liên kết có chi phí trong <code>x-mediagate-cost</code>, chẳng hạn <code>0.012345 USD</code>. Yêu cầu có <code>Accept: application/problem+json</code> nhận lỗi ở dạng <code>Problem</code>.`,
     programs: html`Chương trình có thể đọc <a href="/openapi.json">openapi.json</a>, tác tử có thể đọc <a href="/api/agent/manifest">bản kê khai</a>.`,
     routes: (value) => `${count(value)} đường dẫn`,
   },
@@ -179,13 +198,25 @@ const vi: typeof en = {
   viewMarkdown: 'Xem Markdown',
   edit: 'Sửa trang này',
   onThisPage: 'Trên trang này',
-  isEnglish: 'Bài viết này bằng tiếng Anh.',
-  isEnglishWords: 'Mục lục, tìm kiếm và các trang khác của trang web có bằng tiếng Việt.',
+  place: 'Vị trí trong tài liệu',
+  neighbours: 'Các trang khác',
+  previous: 'Trang trước',
+  next: 'Trang sau',
+  isEnglish: {
+    all: 'Bài viết này chỉ có bằng tiếng Anh.',
+    declarations: 'Đường dẫn và trường được mô tả bằng tiếng Anh.',
+  },
+  allInEnglish: 'Xem cả trang bằng tiếng Anh',
   resultsOf: (query) => `${query}, tìm kiếm`,
   enterWords: 'Hãy nhập một hoặc nhiều từ.',
   nothing: 'Không tìm thấy gì. Hãy thử ít từ hơn hoặc từ khác.',
   results: (results) => `${count(results)} kết quả.`,
+  bestResults: (results, all) => `${count(results)} kết quả tốt nhất trong ${count(all)} kết quả.`,
   moreResults: (results) => `${count(results)} kết quả khác trong trang này`,
+  morePages: (pages) => `${count(pages)} trang khác`,
+  parts: 'Các phần của tài liệu',
+  all: 'Tất cả',
+  resultsInEnglish: 'Nội dung bằng tiếng Anh.',
 };
 
 export const documentation = { en, vi };

@@ -5,7 +5,8 @@
  */
 
 import type { ErrorCode } from '../../../../core/runtime/index.js';
-import { actionOfCode, wordsOfCode } from '../../../usage/index.js';
+import { actionOfCode, causeOfCode, wordsOfCode } from '../../../usage/index.js';
+import { VIETNAMESE_REMEDIES } from './error-remedies.js';
 
 /** Codes of the usage log where no answer was sent. */
 type LogCode = 'client_disconnected' | 'process_ended' | 'failed';
@@ -135,12 +136,14 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
 
 const isKnown = (code: string): code is keyof typeof VIETNAMESE => Object.hasOwn(VIETNAMESE, code);
 
-const en = { meaningOf: wordsOfCode, actionOf: actionOfCode };
+const hasRemedy = (code: string): code is ErrorCode => Object.hasOwn(VIETNAMESE_REMEDIES, code);
+
+const en = { meaningOf: wordsOfCode, causeOf: causeOfCode, actionOf: actionOfCode };
 
 const vi: typeof en = {
   meaningOf: (code) => (isKnown(code) ? VIETNAMESE[code] : 'Yêu cầu thất bại.'),
-  // The reference of errors has it, in English.
-  actionOf: () => undefined,
+  causeOf: (code) => (hasRemedy(code) ? VIETNAMESE_REMEDIES[code].cause : undefined),
+  actionOf: (code) => (hasRemedy(code) ? VIETNAMESE_REMEDIES[code].action : undefined),
 };
 
 export const errors = { en, vi };

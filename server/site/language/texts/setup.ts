@@ -13,7 +13,7 @@ const en = {
     html`It is shown once. Keep it in ${variable}: all examples read it there, so that it never gets into a file that is shared.`,
   toKeys: 'Open the keys',
   signIn: 'Sign in to create one',
-  checkWords: 'This request costs nothing and lists the models that the key may use.',
+  checkWords: 'This request costs nothing. With status 200 it lists the models that the key may use, and all is ready.',
   checkHelp: html`With an error 401 the variable is not set in this shell, or the key has ended. <a href="/docs/api/errors">All errors</a> with their remedies.`,
   nextTitle: 'Next',
   next: {
@@ -43,7 +43,8 @@ const vi: typeof en = {
     html`Khóa chỉ hiện một lần. Hãy lưu trong ${variable}: mọi ví dụ đọc khóa ở đó, nên khóa không bao giờ nằm trong tệp được chia sẻ.`,
   toKeys: 'Mở trang khóa',
   signIn: 'Đăng nhập để tạo khóa',
-  checkWords: 'Yêu cầu này miễn phí và liệt kê các mô hình mà khóa được dùng.',
+  checkWords:
+    'Yêu cầu này miễn phí. Với trạng thái 200, nó liệt kê các mô hình mà khóa được dùng: mọi thứ đã sẵn sàng.',
   checkHelp: html`Nếu gặp lỗi 401, biến chưa được đặt trong cửa sổ dòng lệnh này hoặc khóa đã hết hạn. <a href="/docs/api/errors">Mọi lỗi</a> và cách xử lý.`,
   nextTitle: 'Tiếp theo',
   next: {
@@ -72,7 +73,7 @@ const vi: typeof en = {
     'openai-python': 'SDK nguyên bản với địa chỉ khác.',
     codex: 'Thêm dịch vụ này vào Codex; Codex lấy khóa từ biến môi trường.',
     'mcp-claude-code':
-      'Thêm công cụ vào Claude Code trong một dự án. Claude Code hỏi bạn có chấp nhận máy chủ này không ở lần mở kế tiếp, rồi mới dùng tệp.',
+      'Thêm công cụ vào Claude Code trong một dự án. Tệp chờ bạn chấp thuận: Claude Code hỏi ở lần mở kế tiếp, rồi mới dùng.',
     'mcp-codex': 'Thêm công cụ vào Codex.',
     'mcp-vscode': 'Thêm công cụ cho tác nhân của VS Code trong một dự án.',
     'mcp-inspector': 'Liệt kê công cụ bằng trình kiểm tra của giao thức, để xem khóa được dùng những gì.',
