@@ -4,7 +4,7 @@
  * few connections to a host. The focus stays on a card that is replaced. Deleting asks before.
  */
 
-import { confirm, element, FieldProblem } from './elements.js';
+import { byId, confirm, element, FieldProblem } from './elements.js';
 import { startLightbox } from './image-lightbox.js';
 import { submitImage } from './image-submission.js';
 import { loadJob, numberAt, pause, play, textAt } from './requests.js';
@@ -28,6 +28,13 @@ function startForm(form: HTMLFormElement): void {
   form.querySelector('#image-model')?.addEventListener('change', () => showSeed(form));
   const drop = input && startFileDrop(input, MAX_REFERENCES);
   if (input && drop) void addReference(input, drop);
+  for (const sample of document.querySelectorAll('[data-sample]')) {
+    sample.addEventListener('click', () => {
+      const prompt = byId('image-prompt', HTMLTextAreaElement);
+      prompt.value = sample.textContent;
+      prompt.focus();
+    });
+  }
   onSubmit(form, async (fields) => {
     const image = await Promise.all((drop?.files ?? []).map(toDataUri));
     const seed = isSeedTaken(form) ? String(fields.get('seed')).trim() : '';

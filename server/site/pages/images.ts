@@ -77,7 +77,7 @@ const SHOWN_PROMPT = 200;
 export function imagesPage(view: ImagesView, locale: Locale): Omit<Page, 'viewer'> {
   const { images, next, isFirst, retentionDays } = view;
   const t = locale.texts.images;
-  const empty = isFirst ? emptyState(t.empty, t.emptyWords) : emptyState(t.noneHere, '');
+  const empty = isFirst ? emptyState(t.empty, samples(view, locale)) : emptyState(t.noneHere, '');
   return {
     title: t.title,
     current: PATH,
@@ -94,6 +94,13 @@ ${imageForm(view, locale)}
 ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { after: next }) }, locale)}</section>
 </div>`,
   };
+}
+
+/** What an account without images may begin with. The buttons fill the form. */
+function samples({ offer }: ImagesView, { texts: { images: t } }: Locale): Html {
+  const isClosed = offer.withheld.images !== undefined || offer.models.length === 0;
+  if (isClosed) return html`${t.emptyWords}`;
+  return html`${t.emptyWords}<span class="row image-samples needs-script">${t.samples.map((sample) => html`<button type="button" class="button button-quiet button-small" data-sample>${sample}</button>`)}</span>`;
 }
 
 function imageForm({ offer, again, model, reference }: ImagesView, locale: Locale): Html {

@@ -15,6 +15,8 @@ const DEFAULT_POLL_S = 3;
 const form = byId('link-form', HTMLFormElement);
 const work = byId('link-work', HTMLElement);
 const result = byId('link-result', HTMLElement);
+/** Of a result, which is there until a link was read. */
+const example = result.querySelector('.example');
 
 onSubmit(form, async (fields) => {
   const body = requestOf(fields);
@@ -42,7 +44,7 @@ onSubmit(form, async (fields) => {
     work.replaceChildren(element('span', { class: 'visually-hidden' }, t.done));
   } catch (error) {
     done();
-    result.replaceChildren();
+    result.replaceChildren(example ?? '');
     throw error;
   }
   // The form has options too, where a person may be by now.

@@ -31,6 +31,11 @@ const en = {
   gallery: 'Your images',
   empty: 'No images yet',
   emptyWords: 'Describe one in the form above. It stays here for a week, also after you close the page.',
+  samples: [
+    'A tug in the harbour at dawn',
+    'A red lighthouse in a storm, oil on canvas',
+    'A map of an island, drawn in ink',
+  ],
   noneHere: 'No older images.',
   needsScripts: 'The form needs scripts. Your images are below.',
   untitled: 'Image',
@@ -115,6 +120,11 @@ const vi: typeof en = {
   gallery: 'Ảnh của bạn',
   empty: 'Chưa có ảnh',
   emptyWords: 'Hãy mô tả một ảnh ở trên. Ảnh được giữ một tuần, kể cả khi bạn đóng trang.',
+  samples: [
+    'Tàu kéo trong cảng lúc bình minh',
+    'Ngọn hải đăng đỏ trong bão, tranh sơn dầu',
+    'Bản đồ một hòn đảo, vẽ bằng mực',
+  ],
   noneHere: 'Không còn ảnh cũ hơn.',
   needsScripts: 'Cần script để tạo ảnh. Ảnh của bạn ở bên dưới.',
   untitled: 'Hình ảnh',
@@ -164,7 +174,7 @@ const vi: typeof en = {
   tools: 'Công cụ vẽ',
   erase: 'Tẩy',
   undo: 'Hoàn tác',
-  clear: 'Xóa vùng tô',
+  clear: 'Xóa hết',
   rectangle: 'Thêm hình chữ nhật bằng số',
   rectangleWords: 'Theo phần trăm của ảnh, tính từ góc trên bên trái.',
   left: 'Trái',
@@ -172,7 +182,7 @@ const vi: typeof en = {
   width: 'Rộng',
   height: 'Cao',
   addRectangle: 'Thêm',
-  createEdit: 'Tạo ảnh đã sửa',
+  createEdit: 'Tạo bản sửa',
   gone: 'Ảnh này không tồn tại hoặc đã bị xóa.',
 };
 
