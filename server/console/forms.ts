@@ -179,7 +179,13 @@ export function lastDayField({ name, label, value, never, now }: LastDayField, l
     ...[7, 30, 90, 365].map((days) => ({ value: dayIn(days), label: locale.texts.words.days(days) })),
   ];
   const isUsual = presets.some((preset) => preset.value === value);
-  const input = { id: `${name}-other`, name: `${name}_other`, value: isUsual ? '' : value, example: dayIn(30) };
+  const input = {
+    id: `${name}-other`,
+    name: `${name}_other`,
+    value: isUsual ? '' : value,
+    example: dayIn(30),
+    min: dayIn(0),
+  };
   return presetField({ name, label, value, presets, other: dayField(label, input, locale) }, locale);
 }
 

@@ -154,7 +154,7 @@ export function spentOf(
   { smallMoney }: Pick<Locale, 'smallMoney'>,
 ): string | undefined {
   if (currency === undefined || (requests > 0 && priced === 0)) return undefined;
-  return smallMoney(cost, currency, Math.abs(cost) < MICROS ? 4 : 2);
+  return smallMoney(cost, currency, Math.abs(cost) < MICROS / 100 ? 4 : 2);
 }
 
 /** By day, and of all days. */

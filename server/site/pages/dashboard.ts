@@ -76,7 +76,9 @@ export interface OrdersView {
 
 export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.dashboard;
-  const steps = view.nextSteps ? renderNextSteps(view.nextSteps, locale) : isUnused(view) && renderFirstSteps(locale);
+  const steps = view.nextSteps
+    ? renderNextSteps(view.nextSteps, locale, !isUnused(view))
+    : isUnused(view) && renderFirstSteps(locale);
   const usage = renderUsage(view.usage, locale, view.costs);
   return {
     title: t.title,

@@ -34,8 +34,9 @@ const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
 const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];
 
-/** Rows of a group that a phone shows at once. */
-const SHORT_GROUP = 5;
+/** A group with more rows than this is folded on a phone, which then shows the first ones. */
+const LONG_GROUP = 6;
+const SHOWN_ROWS = 3;
 
 type Entry = { kind: ModelKind; words: string } & ({ model: ModelEntry } | { platform: PlatformEntry });
 
@@ -148,29 +149,30 @@ function renderGroup(group: readonly [Entry, ...Entry[]], locale: Locale): Html 
     'model' in entry ? modelRow(entry.model, locale) : platformRow(entry.platform, locale),
   );
   const list = (some: readonly Html[]) => html`<ul class="model-rows">${some}</ul>`;
-  const rest = rows.slice(SHORT_GROUP);
+  const shown = rows.length > LONG_GROUP ? SHOWN_ROWS : rows.length;
+  const rest = rows.slice(shown);
   return html`<div class="model-about">${'model' in first ? aboutModels(first.model, locale) : html`<p>${t.platformWords}.</p>`}</div>
-<div>${list(rows.slice(0, SHORT_GROUP))}${rest.length > 0 && html`<details class="fold"><summary>${t.furtherModels(rest.length)}</summary>${list(rest)}</details>`}</div>`;
+<div>${list(rows.slice(0, shown))}${rest.length > 0 && html`<details class="fold"><summary>${t.furtherModels(rest.length)}</summary>${list(rest)}</details>`}</div>`;
 }
 
 function modelRow(model: ModelEntry, locale: Locale): Html {
   const { id, aliases, prices } = model;
   const t = locale.texts.models;
   const href = triedAt(model);
-  return html`<li><div><h3><bdi class="mono">${id}</bdi></h3>${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}</div>
-${renderPrices(prices, locale)}${href !== undefined && tryLink(href, id, locale)}</li>
+  return html`<li><div class="model-row"><div><h3><bdi class="mono">${id}</bdi></h3>${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}</div>
+${renderPrices(prices, locale)}</div>${href !== undefined && tryLink(href, id, locale)}</li>
 `;
 }
 
 function platformRow({ name, linkForms, features, prices }: PlatformEntry, locale: Locale): Html {
   const t = locale.texts.models;
   const has = [t.features.batch, features.async && t.features.async, features.audio_mp3 && t.features.audio_mp3];
-  return html`<li><div><h3><bdi>${name}</bdi></h3><p class="small muted">${has.filter((one) => one !== false).join(', ')}</p>${
+  return html`<li><div class="model-row"><div><h3><bdi>${name}</bdi></h3><p class="small muted">${has.filter((one) => one !== false).join(', ')}</p>${
     linkForms.length > 0 &&
     html`<details><summary>${t.forms(linkForms.length)}</summary>
 <ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${linkForms.map((form) => html`<li><code class="small">${form}</code></li>`)}</ul></details>`
   }</div>
-${renderPrices(prices, locale)}${tryLink('/playground', name, locale)}</li>
+${renderPrices(prices, locale)}</div>${tryLink('/playground', name, locale)}</li>
 `;
 }
 

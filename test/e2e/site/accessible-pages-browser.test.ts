@@ -120,7 +120,7 @@ describe('accessible pages of the site', () => {
       { path: '/keys', steps: [openForms, refuseLimit] },
       { path: '/keys', steps: [ask], isVariant: true },
       { path: '/dashboard', steps: [makeKey], isVariant: true },
-      { path: '/usage' },
+      { path: '/usage', steps: [stay, openCalendar] },
       { path: '/usage?by=day', isVariant: true },
       { path: '/requests' },
       { path: '/requests?code=none', isVariant: true },
@@ -209,6 +209,12 @@ function outside(page: Page): Promise<string[]> {
 }
 
 async function stay(): Promise<void> {}
+
+/** The calendar of the first field of a day. */
+async function openCalendar(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Choose a day: To' }).click();
+  await page.getByRole('grid').waitFor();
+}
 
 async function outsideIfSpaced(page: Page): Promise<string[]> {
   await page.evaluate((css) => {

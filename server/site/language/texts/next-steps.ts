@@ -2,6 +2,8 @@
  * Texts of the list on the dashboard of an operator: what a fresh gateway still lacks, and where the guides say how.
  */
 
+import { counted } from '../formats.js';
+
 const en = {
   title: 'Set up your gateway',
   lead: 'You operate this gateway. It works with mocks until you connect the real thing.',
@@ -19,6 +21,7 @@ const en = {
     payments: { title: 'Take payments', words: 'Prices and a bank account: orders are then paid by transfer.' },
   },
   done: 'Done',
+  left: (steps: number) => `${counted(steps, 'step')} left`,
   open: 'Guide',
 };
 
@@ -45,6 +48,7 @@ const vi: typeof en = {
     payments: { title: 'Nhận thanh toán', words: 'Đặt giá và tài khoản ngân hàng để khách trả bằng chuyển khoản.' },
   },
   done: 'Đã xong',
+  left: (steps) => `Còn ${steps} bước`,
   open: 'Hướng dẫn',
 };
 
