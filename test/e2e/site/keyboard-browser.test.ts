@@ -93,7 +93,7 @@ describe('pages of the site by keyboard alone', () => {
     await press('Space');
     await page.getByRole('dialog').waitFor();
     await press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.locator('dialog').waitFor({ state: 'detached' });
     expect((await focused()).name).to.equal('Revoke laptop');
     await press('Enter');
     await page.getByRole('dialog').waitFor();
@@ -113,7 +113,7 @@ describe('pages of the site by keyboard alone', () => {
     for (let repeats = 0; repeats < 6; repeats += 1) await page.keyboard.down('Enter');
     await page.keyboard.up('Enter');
     await press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.locator('dialog').waitFor({ state: 'detached' });
     expect(sent).to.deep.equal([]);
   });
 
