@@ -20,20 +20,17 @@ async function loadSignedIn(): Promise<boolean> {
   return response.ok && fieldAt(await response.json(), 'authenticated') === true;
 }
 
-export async function openForm(details: HTMLDetailsElement): Promise<void> {
-  const form = details.querySelector('form');
-  if (!form) return;
-  for (const button of form.querySelectorAll('button')) button.disabled = false;
+export async function openForm(form: HTMLFormElement, details: HTMLDetailsElement): Promise<void> {
   form.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
     if (!(event.target instanceof HTMLTextAreaElement)) return;
     event.preventDefault();
     form.requestSubmit();
   });
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
+  form.addEventListener('submit', () => {
     send(form, details).catch((error: unknown) => showProblem(form, error));
   });
+  form.dataset.opened = '';
   await prepare(form);
 }
 

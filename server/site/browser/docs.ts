@@ -95,7 +95,25 @@ document.addEventListener('click', async ({ target }) => {
 });
 
 for (const details of document.querySelectorAll<HTMLDetailsElement>('.try')) {
-  const open = async () => (await import('./docs-try.js')).openForm(details);
-  // Without its script the form stays as it is, and cannot be sent.
+  const form = details.querySelector('form');
+  if (!form) continue;
+  for (const button of form.querySelectorAll('button')) button.disabled = false;
+  let opened: Promise<void> | undefined;
+  const open = () => {
+    opened ??= import('./docs-try.js').then(({ openForm }) => openForm(form, details));
+    return opened;
+  };
+  // Without its script the form cannot be sent.
   details.addEventListener('toggle', () => void open().catch(() => undefined), { once: true });
+  let isWaiting = false;
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    if (isWaiting || form.dataset.opened !== undefined) return;
+    isWaiting = true;
+    // What is pressed before the script has come is sent then.
+    open().then(
+      () => form.requestSubmit(),
+      () => undefined,
+    );
+  });
 }

@@ -109,6 +109,7 @@ const GROUPS: readonly GroupRule[] = [
     description: 'Structured data from public links, one at a time.',
     paths: /^\/v1\/(extract(\/jobs.*)?|capabilities|oembed)$/,
     tag: 'Link data',
+    first: '/v1/extract',
   },
   {
     name: 'batches',
@@ -159,6 +160,7 @@ const GROUPS: readonly GroupRule[] = [
     title: 'Models and embeddings',
     description: 'The models that a key may use, embeddings and moderation.',
     tag: 'Models',
+    first: '/v1/models',
   },
   {
     name: 'account',

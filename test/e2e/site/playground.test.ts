@@ -497,7 +497,7 @@ describe('the playground in a real browser', () => {
     expect(await page.getByText('await fetch(').first().isVisible()).to.equal(false);
     await page.goto(`${app.url}/docs/api/links`);
     // The language is remembered.
-    expect(await page.getByText('requests.get(').first().isVisible()).to.equal(true);
+    expect(await page.getByText('requests.post(').first().isVisible()).to.equal(true);
     await page.goto(`${app.url}/docs/api/models#getV1Models`);
     const models = page.locator('#getV1Models');
     await models.getByText('Try it').click();
@@ -507,6 +507,9 @@ describe('the playground in a real browser', () => {
     // The address opens the operation, and closes the other one.
     await page.goto(`${app.url}/docs/api/models#postV1Embeddings`);
     expect(await models.isVisible()).to.equal(false);
+    // Forms that wait for their script are no scripts that did not come.
+    expect(await page.locator('body > .scripts-missing').isVisible()).to.equal(false);
+    expect(await page.locator('.try button:disabled').count()).to.equal(0);
     const chat = page.locator('#postV1Embeddings');
     await chat.getByText('Try it').click();
     await chat.getByLabel('Body, as JSON').fill('{');

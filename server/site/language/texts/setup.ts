@@ -56,7 +56,7 @@ const vi: typeof en = {
   signedIn: html`Bạn tạo khóa ở <a href="/dashboard">trang tài khoản</a>.`,
   signedOut: html`<a href="/login?return_to=/dashboard">Đăng nhập</a> để tạo khóa.`,
   address: 'Địa chỉ',
-  header: 'Header xác thực',
+  header: 'Header HTTP',
   clients: 'Chương trình',
   shell: 'Dòng lệnh',
   titles: {
