@@ -102,8 +102,8 @@ ${allScripts.map((name) => html`<script type="module" src="${assets.url(name)}">
 ${renderHeader({ current, viewer }, locale)}
 <main id="content" tabindex="-1"${language !== locale.language && html` lang="${language}"`}>
 ${content}
-</main>
 <p class="scripts-missing">${t.scriptsMissing}</p>
+</main>
 ${renderFooter(locale)}
 </body>
 </html>

@@ -1,7 +1,7 @@
 /*
  * The frame of every page of the documentation: search and navigation at the left, content at the right, with the place
  * of the page above it and the pages before and after it below. On a phone the navigation is a popover, which needs no
- * script. The pages are the same for every visitor of one language, so they show no account. Everything around a guide
+ * script. The pages are the same for all visitors of a language and role, so they name no account. Everything around a guide
  * and around the declarations of routes is in that language; these are in English, which a line above them says.
  */
 

@@ -142,6 +142,11 @@ describe('accessible pages of the site', () => {
     // The platforms' own pictures stay where they are.
     await page.route('https://**', (route) => route.abort());
     await page.goto(app.url + path);
+    // No page waits for scripts that have come.
+    await page.waitForFunction(() => {
+      const hint = document.querySelector('.scripts-missing');
+      return hint === null || getComputedStyle(hint).display === 'none';
+    });
     for (const step of steps) {
       await step(page);
       for (const medium of media) {
