@@ -56,4 +56,12 @@ export const adminMigrations: Migrations = {
     ),
     changes: ['users'],
   },
+  '0020-failed-codes': {
+    // A search by code compares it in the index, not in the row of each failure.
+    ...sqlMigration(
+      'drop index usage_entries_failed_at',
+      `create index usage_entries_failed_at on usage_entries (at, "requestId", "errorCode") where status >= 400 or "errorCode" is not null`,
+    ),
+    changes: ['usage_entries'],
+  },
 };

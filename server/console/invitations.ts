@@ -122,7 +122,7 @@ ${dataTable<InvitationRecord>({
     {
       head: t.expires,
       cell: ({ expiresAt }) =>
-        html`${locale.minute(expiresAt)}<span class="detail small muted">${t.left(own.span(Math.max(0, expiresAt - services.clock.now())))}</span>`,
+        html`${locale.minute(expiresAt)}<span class="detail small muted beside">${t.left(own.span(Math.max(0, expiresAt - services.clock.now())))}</span>`,
     },
     {
       head: t.withdrawHead,

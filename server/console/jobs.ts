@@ -29,7 +29,7 @@ import {
   linkTo,
   type Tone,
 } from '../site/index.js';
-import { statusOfCode } from '../usage/index.js';
+import { statusOfCode, wordsOfCode } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -201,7 +201,7 @@ function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { tex
 function renderFailure({ code, message }: NonNullable<ReturnType<typeof failureOf>>, { texts }: Locale): Html {
   const meaning = texts.errors.meaningOf(code);
   const action = texts.errors.actionOf(code);
-  return html`<div class="notice notice-bad stack-small"><p><strong>${meaning}</strong> <code>${code}</code></p>${message !== meaning && html`<p class="small" lang="en"><bdi>${message}</bdi></p>`}${action !== undefined && html`<p class="small">${texts.console.jobs.toClients} ${action.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}</p>`}</div>`;
+  return html`<div class="notice notice-bad stack-small"><p><strong>${meaning}</strong> <code>${code}</code></p>${message !== meaning && message !== wordsOfCode(code) && html`<p class="small" lang="en"><bdi>${message}</bdi></p>`}${action !== undefined && html`<p class="small">${texts.console.jobs.toClients} ${action.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}</p>`}</div>`;
 }
 
 /** When it was submitted, began and ended, with how long each took. */

@@ -72,7 +72,7 @@ function renderPasskeys({ status, returnTo }: SignInView, { texts: { passkeys: t
 <p class="problem" role="alert"></p></form>
 <p class="needs-no-script small muted">${t.needsScripts}</p>
 <p class="small muted"><a href="/recover">${t.lost}</a></p>
-<p class="small muted">${t.invitedOnly}</p>`;
+${!status.standIn && html`<p class="small muted">${t.invitedOnly}</p>`}`;
 }
 
 function acceptedTerms({ texts: { signIn: t }, brand: { termsUrl, privacyUrl } }: Locale): Html | undefined {

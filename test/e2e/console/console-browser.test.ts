@@ -38,7 +38,7 @@ describe('the console in a browser', () => {
     await page.getByRole('link', { name: 'Console' }).click();
     await page.getByRole('link', { name: 'Users', exact: true }).click();
     await page.getByLabel('Email, name or id').fill((other.email ?? '').slice(0, 10));
-    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('button', { name: 'Search' }).click();
     await page.getByRole('rowheader').getByRole('link').click();
     expect(await page.getByRole('button', { name: 'Suspend the user' }).isVisible()).to.equal(false);
     const address = page.url();

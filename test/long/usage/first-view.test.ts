@@ -25,8 +25,8 @@ const TICK_MS = 10;
 /** A machine that does something else at the same time is no fault of a page. */
 const TRIES = 3;
 
-/** Pages of the console, with the filters that people use. */
-function pagesOf(index: number): string[] {
+/** Pages of the console, with the filters that people use. @param request Id of a request that is stored. */
+function pagesOf(index: number, request: string): string[] {
   const [account, user, order] = [large.account(index), large.user(index), large.order(index)];
   const [today, past] = [0, 20].map((days) => new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10));
   return [
@@ -48,8 +48,10 @@ function pagesOf(index: number): string[] {
     ...[`/balances/${account}`],
     ...['/requests', '/requests?outcome=failed', '/requests?code=upstream_error', '/requests?code=never_seen'],
     ...[
-      '/requests?request_id=req_20_777',
-      '/requests?request_id=req_none',
+      `/requests?request_id=${request}`,
+      `/requests?request_id=${large.request(Date.now() - DAY_MS, 0)}`,
+      '/requests?request_id=client-20-777',
+      '/requests?request_id=none',
       '/requests?model=m-3',
       '/requests?model=m-none',
     ],
@@ -112,6 +114,7 @@ describe('the console with 1,000,000 requests', () => {
   let gateway: GatewayProcess;
   let key: string;
   let cookie: string;
+  let request: string;
 
   const start = () => startGatewayProcess({ environment: { WORKERS: '1' }, dataFolder: folder });
 
@@ -130,6 +133,8 @@ describe('the console with 1,000,000 requests', () => {
     await until(() => database.prepare('select at from usage_today').get(), 500);
     const lastDay = new Date(Date.now() - 2 * DAY_MS).toISOString().slice(0, 10);
     await until(() => database.prepare('select day from usage_days where day = ?').get(lastDay), 500);
+    const entry = database.prepare('select "requestId" from usage_entries where at < ? limit 1');
+    ({ requestId: request } = entry.get(Date.now() - 20 * DAY_MS) as { requestId: string });
     database.close();
     await gateway.stop();
   });
@@ -178,7 +183,7 @@ describe('the console with 1,000,000 requests', () => {
       return load(text)('a[rel="next"]').first().attr('href');
     };
     const seen = new Set<string>();
-    for (const page of pagesOf(77_777)) {
+    for (const page of pagesOf(77_777, request)) {
       const next = await measure(page);
       const list = page.split('?')[0] ?? '';
       // One page further of each list; what is further on is read along the same index.

@@ -46,6 +46,11 @@ const ASKED = [
   'متى يفتح الميناء؟',
 ];
 
+/** A name, since passkeys and invitations work at no address. */
+const HOST = 'localhost';
+/** The gateway, and its identity provider. */
+const LOCAL: ReadonlySet<string> = new Set([HOST, '127.0.0.1']);
+
 const PAYMENT = {
   PAYMENT_BANK_NAME: 'Harbour Bank',
   PAYMENT_ACCOUNT: 'DE89370400440532013000',
@@ -110,7 +115,7 @@ export async function openUsedSite(): Promise<UsedSite> {
   const proxy = await startReplayingProxy({ answer: answerOfPlatforms() });
   const gateway = await startGatewayProcess({
     proxy,
-    environment: { ...PAYMENT, ...APPS, PLANS_FILE: plansFile, PRICES_FILE: pricesFile },
+    environment: { HOST, ...PAYMENT, ...APPS, PLANS_FILE: plansFile, PRICES_FILE: pricesFile },
   });
   const state = await openState({
     dataDir: gateway.dataFolder,
@@ -178,14 +183,14 @@ async function openContext(browser: Browser): Promise<BrowserContext> {
   const pictures = await makePictures();
   const known = new Map<string, Buffer | undefined>();
   await context.route(
-    ({ hostname, pathname }) => hostname !== '127.0.0.1' || pathname.startsWith('/v1/media/'),
+    ({ hostname, pathname }) => !LOCAL.has(hostname) || pathname.startsWith('/v1/media/'),
     (route) => {
       const url = route.request().url();
       if (route.request().resourceType() === 'image') {
         if (!known.has(url)) known.set(url, pictures[known.size % pictures.length]);
         return route.fulfill({ contentType: 'image/jpeg', body: known.get(url) });
       }
-      return new URL(url).hostname === '127.0.0.1' ? route.continue() : route.abort();
+      return LOCAL.has(new URL(url).hostname) ? route.continue() : route.abort();
     },
   );
   return context;

@@ -20,6 +20,13 @@ export const large = {
   key: (index: number) => `K${String(index).padStart(7, '0')}`,
   order: (index: number) => `MG${String(index).padStart(8, '0')}`,
   job: (index: number) => `exjob_${String(index).padStart(32, '0')}`,
+  /** As the gateway makes ids of requests: the second, and what differs. */
+  request(at: number, index: number): string {
+    const bytes = Buffer.alloc(12);
+    bytes.writeUInt32BE(Math.floor(at / 1_000), 0);
+    bytes.writeUInt32BE(index, 8);
+    return `req_${bytes.toString('base64url')}`;
+  },
   /** Ten users have each name. */
   name: (index: number) => `Person ${Math.floor(index / 10)}`,
 };
@@ -68,7 +75,10 @@ function fillRequests(into: Into, now: number): void {
       const model = `m-${index % LARGE.models}`;
       addTotal({ ...of, model, refused: 0, day: new Date(at).toISOString().slice(0, 10) });
       const failed = index % 50 === 0 && { status: 502, errorCode: 'upstream_error' };
-      addEntry({ ...of, model, at: at - index, requestId: `req_${day}_${index}`, status: 200, refused: 0, ...failed });
+      // Some clients send an id of their own.
+      const own = large.request(at - index, index);
+      const requestId = index % 10 === 7 ? `client-${day}-${index}/${own}` : own;
+      addEntry({ ...of, model, at: at - index, requestId, status: 200, refused: 0, ...failed });
     }
   }
 }

@@ -157,7 +157,7 @@ export function createGatewayClient(url: string): GatewayClient {
 async function addressOf(child: ChildProcess, output: readonly string[]): Promise<string> {
   const deadline = AbortSignal.timeout(START_MS);
   while (!deadline.aborted) {
-    const printed = /https?:\/\/127\.0\.0\.1:\d+/.exec(output.join(''));
+    const printed = /https?:\/\/(?:127\.0\.0\.1|localhost):\d+/.exec(output.join(''));
     if (printed) return printed[0];
     if (child.exitCode !== null) break;
     await new Promise((resolve) => setTimeout(resolve, 10));
