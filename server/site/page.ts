@@ -102,7 +102,7 @@ ${allScripts.map((name) => html`<script type="module" src="${assets.url(name)}">
 ${renderHeader({ current, viewer }, locale)}
 <main id="content" tabindex="-1"${language !== locale.language && html` lang="${language}"`}>
 ${content}
-<p class="scripts-missing">${t.scriptsMissing}</p>
+<p class="scripts-missing"${language !== locale.language && html` lang="${locale.language}"`}>${t.scriptsMissing}</p>
 </main>
 ${renderFooter(locale)}
 </body>
