@@ -40,10 +40,10 @@ export function renderNewKey(path: string, locale: Locale): Html {
 </div>`;
 }
 
-/** Makes a key. @param limits Fields of its limits. Default: it has those of the plan. */
-export function renderKeyCreation({ texts: { keys: t } }: Locale, limits?: Html): Html {
+/** Makes a key. @param limits Fields of its limits. Default: it has those of the plan. @param isQuiet Its button. */
+export function renderKeyCreation({ texts: { keys: t } }: Locale, limits?: Html, isQuiet = false): Html {
   const isLimited = limits && html` data-limits`;
-  const create = scriptedButton(t.create);
+  const create = scriptedButton(t.create, isQuiet ? 'button-quiet' : '');
   const name = html`<div class="field"><label for="key-name">${t.name}</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_KEY_NAME}" placeholder="${t.purpose}" autocomplete="off"></div>`;
   return html`<form class="stack needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new"${isLimited}>

@@ -2,6 +2,7 @@
  * The dashboard of an account: plan, keys, rate limits, usage, jobs, orders, connected agents, sessions and personal data. A key is never
  * shown here with its secret, except once after it was made. Of the keys it displays the newest valid ones; their page
  * has the rest. Sessions and personal data are folded: people rarely come for them.
+ * A fresh account has first steps in place of usage, jobs and orders.
  */
 
 import type { JobRecord } from '../../../core/jobs/index.js';
@@ -76,10 +77,10 @@ export interface OrdersView {
 
 export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.dashboard;
+  const isFresh = isUnused(view);
   const steps = view.nextSteps
-    ? renderNextSteps(view.nextSteps, locale, !isUnused(view))
-    : isUnused(view) && renderFirstSteps(locale);
-  const usage = renderUsage(view.usage, locale, view.costs);
+    ? renderNextSteps(view.nextSteps, locale, !isFresh)
+    : isFresh && renderFirstSteps(FIRST_STEPS, locale);
   return {
     title: t.title,
     current: '/dashboard',
@@ -90,21 +91,21 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
 <div class="columns dashboard">
 <div class="stack">
 ${
-  isUnused(view)
+  isFresh
     ? html`${steps}
-${renderKeys(view.keys, locale)}
-${usage}`
-    : html`${usage}
+${renderKeys(view.keys, locale, steps !== false)}
+${view.nextSteps && renderFirstSteps(REQUEST_STEPS, locale)}`
+    : html`${renderUsage(view.usage, locale, view.costs)}
 ${steps}
 ${renderKeys(view.keys, locale)}`
 }
-${renderJobs(view.jobs, locale)}
+${!(isFresh && view.jobs.length === 0) && renderJobs(view.jobs, locale)}
 </div>
 <div class="stack">
 ${renderPlan(view.plan, locale)}
 ${view.balance && renderBalance(view.balance, locale)}
 ${renderRateLimits(view.rateLimits, locale)}
-${renderOrders(view.orders, locale)}
+${!(isFresh && view.orders.latest.length === 0) && renderOrders(view.orders, locale)}
 ${view.agents && view.agents.length > 0 && renderConnections(view.agents, locale)}
 <div class="card"><details class="card-fold"><summary><h2>${t.account}</h2></summary><div class="stack">${renderSessions(view, locale)}
 ${renderPersonalData(locale)}</div></details></div>
@@ -125,12 +126,16 @@ const FIRST_STEPS = [
   ['client', '/setup'],
 ] as const;
 
-function renderFirstSteps({ texts }: Locale): Html {
+/** What an operator who has done nothing yet can do besides setting up the gateway. */
+const REQUEST_STEPS = [FIRST_STEPS[0], FIRST_STEPS[2]] as const;
+
+function renderFirstSteps(steps: typeof FIRST_STEPS | typeof REQUEST_STEPS, { texts }: Locale): Html {
   const t = texts.dashboard.first;
-  return html`<section class="card stack" aria-labelledby="first"><h2 id="first">${t.title}</h2>
-<ul class="rows">${FIRST_STEPS.map(([step, href]) => {
+  const isWhole = steps === FIRST_STEPS;
+  return html`<section class="card stack" aria-labelledby="first"><h2 id="first">${isWhole ? t.title : t.request}</h2>
+<ul class="rows rows-tight">${steps.map(([step, href], index) => {
     const { title, words, open } = t.steps[step];
-    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end"><a class="button button-quiet button-small" href="${href}">${open}<span class="visually-hidden">: ${title}</span></a></div></li>`;
+    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end"><a class="button button-small${!(isWhole && index === 0) && ' button-quiet'}" href="${href}">${open}<span class="visually-hidden">: ${title}</span></a></div></li>`;
   })}</ul></section>`;
 }
 
@@ -250,8 +255,11 @@ ${scriptedButton(t.delete, 'button-quiet')}</form>
 /** Number of keys that the dashboard displays. */
 const SHOWN_KEYS = 3;
 
-/** Valid keys, replaced ones last; the page of keys has the others, and everything that can be done with them. */
-function renderKeys(keys: readonly KeyView[], locale: Locale): Html {
+/**
+ * Valid keys, replaced ones last; the page of keys has the others, and everything that can be done with them.
+ * @param isQuiet Whether another button of the page comes first.
+ */
+function renderKeys(keys: readonly KeyView[], locale: Locale, isQuiet = false): Html {
   const t = locale.texts.keys;
   const valid = keys.filter(({ state }) => isValidState(state));
   const active = (of: boolean) => valid.filter(({ state }) => (state === 'active') === of);
@@ -264,7 +272,7 @@ ${
     ? emptyState(t.none, t.noneWords)
     : html`<ul class="rows">${shown.map((key) => html`<li class="key">${renderKeyHead(key, locale)}</li>`)}</ul>`
 }
-${renderKeyCreation(locale)}
+${renderKeyCreation(locale, undefined, isQuiet)}
 </section>`;
 }
 

@@ -36,9 +36,9 @@ export function renderNextSteps(
   const done = GUIDES.filter(([step]) => steps[step]);
   const title = html`<h2 id="next-steps">${t.title}</h2>`;
   const content = html`<p class="small muted">${t.lead}</p>
-<ul class="rows rows-tight">${open.map(([step, guide]) => {
+<ul class="rows rows-tight">${open.map(([step, guide], index) => {
     const { title, words } = t.steps[step];
-    const link = html`<a href="${guide}">${t.open}<span class="visually-hidden">: ${title}</span></a>`;
+    const link = html`<a class="button button-small${(isFolded || index > 0) && ' button-quiet'}" href="${guide}">${t.open}<span class="visually-hidden">: ${title}</span></a>`;
     return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end">${link}</div></li>`;
   })}</ul>
 ${done.length > 0 && html`<div class="row"><span class="small muted">${t.done}</span><ul class="chips">${done.map(([step]) => html`<li>${badge(t.steps[step].title, 'good')}</li>`)}</ul></div>`}`;

@@ -13,6 +13,7 @@ const en = {
   title: 'Dashboard',
   first: {
     title: 'Start here',
+    request: 'Send a first request',
     steps: {
       play: {
         title: 'Try it',
@@ -104,6 +105,7 @@ const vi: typeof en = {
   title: 'Tài khoản',
   first: {
     title: 'Bắt đầu ở đây',
+    request: 'Gửi yêu cầu đầu tiên',
     steps: {
       play: {
         title: 'Dùng thử',
@@ -159,7 +161,7 @@ const vi: typeof en = {
     noneWords: 'Hãy chọn một gói để đặt hàng.',
     older: (orders) => `Đơn hàng cũ hơn (${orders})`,
   },
-  account: 'Đăng nhập và dữ liệu của bạn',
+  account: 'Đăng nhập và dữ liệu',
   sessions: {
     title: 'Phiên đăng nhập',
     words: 'Kết thúc mọi phiên của bạn, ở đây và trên mọi thiết bị khác. Khóa API vẫn dùng được.',
