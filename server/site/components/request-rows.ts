@@ -28,6 +28,8 @@ export interface RequestRowsView {
   isOwnerShort?: boolean;
   /** Whether it says what it asked. Only its own account sees that. Default false. */
   hasInputs?: boolean;
+  /** Where another one like it can be made. Default: nowhere. */
+  tryAt?(row: UsageEntry): string | undefined;
 }
 
 /** Tabs of a list: all, failed and refused requests. @param counts Of each, if they are known. */
@@ -108,11 +110,11 @@ function requestColumns(
       ? []
       : [
           {
-            head: t.cost(currency),
-            cardHead: currency,
+            head: t.costAlone,
             isNumber: true,
+            inCard: 'plain' as const,
             cell: ({ cost }: UsageEntry) =>
-              cost === null ? '–' : cost === 0 ? '0' : locale.cost(cost, digitsOf(cost), 4),
+              cost === null ? '–' : locale.smallMoney(cost, currency, ...(cost === 0 ? [0, 0] : [digitsOf(cost), 4])),
           },
         ]),
     {
@@ -156,6 +158,7 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
   const { path, query, currency, owner } = view;
   const { from, to } = query;
   const meaning = meaningOf(row, locale);
+  const tried = view.tryAt?.(row);
   const id = `request-${index}`;
   const numbers: [string, string][] = [
     [t.list.duration, duration(latencyMs, locale)],
@@ -167,7 +170,10 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
         ] satisfies [string, string][])),
     ...(currency === undefined
       ? []
-      : ([[t.cost(currency), cost === null ? t.list.noPrice : locale.cost(cost)]] satisfies [string, string][])),
+      : ([[t.costAlone, cost === null ? t.list.noPrice : locale.smallMoney(cost, currency)]] satisfies [
+          string,
+          string,
+        ][])),
   ];
   const facts: [string, HtmlValue][] = [
     [t.list.time, locale.moment(row.at)],
@@ -178,7 +184,7 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
     entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`);
   const isBad = outcomeOf(row) === 'failed' && errorCode !== 'cancelled';
   return html`<section class="card stack request-detail" aria-labelledby="${id}-title">
-<div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2 id="${id}-title"><code>${route}</code></h2></div>
+<div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2 id="${id}-title"><code>${route}</code></h2>${tried !== undefined && html`<a class="button button-quiet button-small" href="${tried}">${t.list.tryAgain}</a>`}</div>
 ${meaning !== undefined && html`<div class="notice stack-small${isBad && ' notice-bad'}"><p><strong>${meaning}</strong></p>${errorCode !== null && renderCode(errorCode, linkTo(path, { from, to, code: errorCode }), locale)}</div>`}
 <dl class="totals">${listed(numbers)}</dl>
 ${typeof input === 'string' && html`<div class="stack-small"><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}

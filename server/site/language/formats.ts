@@ -53,9 +53,10 @@ export interface Formats {
   cost(micros: number, digits?: number, least?: number): string;
   /**
    * A price of little: `$0.0025`.
-   * @param amount Millionths of the currency. @param currency ISO 4217. @param digits At most. Default 6.
+   * @param amount Millionths of the currency. @param currency ISO 4217. @param digits At most. Default 6. @param least At
+   * least. Default: those of the currency.
    */
-  smallMoney(amount: number, currency: string, digits?: number): string;
+  smallMoney(amount: number, currency: string, digits?: number, least?: number): string;
   /** `21 Nov 2026`; in Vietnamese `21/11/2026`. @param at Milliseconds since 1970. */
   day(at: number): Html;
   /** As {@link day}, as text. @param at Milliseconds since 1970. */
@@ -97,10 +98,13 @@ function createFormats(code: LanguageCode): Formats {
         minimumFractionDigits: least,
         maximumFractionDigits: digits,
       }),
-    smallMoney: (amount, currency, digits = 6) =>
-      new Intl.NumberFormat(tags.numbers, { style: 'currency', currency, maximumFractionDigits: digits }).format(
-        amount / 1_000_000,
-      ),
+    smallMoney: (amount, currency, digits = 6, least) =>
+      new Intl.NumberFormat(tags.numbers, {
+        style: 'currency',
+        currency,
+        maximumFractionDigits: digits,
+        ...(least !== undefined && { minimumFractionDigits: least }),
+      }).format(amount / 1_000_000),
     day: (at) => time(at, intl().date.format(at)),
     dayText: (at) => intl().date.format(at),
     shortDay: (at) => intl().shortDate.format(at),

@@ -104,7 +104,30 @@ function rowsOf({ filter, keys, currency, inputDays }: RequestsView, { texts: { 
     inCard: 'plain',
     cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
   };
-  return { path: PATH, query: queryOf(filter), currency, owner, isOwnerShort: true, hasInputs: inputDays !== null };
+  return {
+    path: PATH,
+    query: queryOf(filter),
+    currency,
+    owner,
+    isOwnerShort: true,
+    hasInputs: inputDays !== null,
+    tryAt,
+  };
+}
+
+/** Routes of which the playground has a form with a model, by how they begin. */
+const TRIED: readonly (readonly [routes: string, page: string])[] = [
+  ['/v1/chat/completions', '/playground'],
+  ['/v1/responses', '/playground'],
+  ['/v1/messages', '/playground'],
+  ['/v1/audio/', '/playground'],
+  ['/v1/images/', '/images'],
+];
+
+function tryAt({ route, model }: UsageEntry): string | undefined {
+  if (route === '/v1/extract') return '/playground';
+  const page = TRIED.find(([routes]) => route.startsWith(routes))?.[1];
+  return page !== undefined && model !== '' ? linkTo(page, { model }) : undefined;
 }
 
 function queryParts({ range, key, outcome, route, model, errorCode, requestId }: RequestFilter) {

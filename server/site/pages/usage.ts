@@ -5,6 +5,7 @@
  */
 
 import {
+  addUp,
   type DayRange,
   USAGE_DIMENSIONS,
   type UsageCounts,
@@ -160,7 +161,7 @@ function renderDivision(view: UsageView, locale: Locale): Html {
     isCurrent: each === by,
   }));
   const parts = drawnParts(view);
-  const names = parts.map(({ name }) => (name === undefined ? t.others : labelOf(view, name)));
+  const names = parts.map(({ name }) => (name === undefined ? t.others : labelOf(view, name, locale)));
   return html`<div class="row row-apart chart-division">${linkRow(t.sumsBy, links)}${parts.length > 0 && chartLegend(names)}</div>`;
 }
 
@@ -265,6 +266,14 @@ function heightOf({ value, bad = 0 }: ChartBar): number {
   return Math.max(value, bad);
 }
 
+/** What no row is about, such as links in sums by model, so that the rows add up to the total. Its name is empty. */
+function restOf({ groups, total }: UsageView): readonly UsageGroup[] {
+  const named: Readonly<Record<string, number>> = { ...addUp(groups.map(({ counts }) => counts)) };
+  const left = Object.entries(total).map(([field, value]) => [field, value - (named[field] ?? 0)] as const);
+  const counts = Object.fromEntries(left) as UsageCounts;
+  return groups.length > 0 && counts.requests + counts.refused > 0 ? [{ name: '', counts }] : [];
+}
+
 function renderGroups(view: UsageView, locale: Locale): Html {
   const { count, dataSize } = locale;
   const t = locale.texts.usage;
@@ -275,10 +284,10 @@ function renderGroups(view: UsageView, locale: Locale): Html {
 ${dataTable({
   label: t.groups(t.byTitles[by]),
   isStacked: true,
-  rows: groups,
+  rows: [...groups, ...restOf(view)],
   empty: { title: t.noGroups(t.byTitles[by]), words: t.noGroupsWords },
   columns: [
-    { head: t.by[by], cell: ({ name }) => html`${swatchOf(view, name)}${labelOf(view, name)}` },
+    { head: t.by[by], cell: ({ name }) => html`${swatchOf(view, name)}${labelOf(view, name, locale)}` },
     { head: t.requests, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: undefined }, locale) },
     { head: t.failed, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'failed' }, locale) },
     { head: t.refused, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'refused' }, locale) },
@@ -301,7 +310,8 @@ function swatchOf(view: UsageView, name: string): Html | false {
   return parts.length > 0 && swatch(at === -1 ? parts.length - 1 : at);
 }
 
-function labelOf({ by, keys }: UsageView, name: string): Html | string {
+function labelOf({ by, keys }: UsageView, name: string, { texts }: Locale): Html | string {
+  if (name === '') return texts.usage.others;
   if (by === 'key') return html`<bdi>${keys.find(({ value }) => value === name)?.label ?? name}</bdi>`;
   return by === 'day' ? name : html`<code>${name}</code>`;
 }
@@ -312,6 +322,7 @@ function leadingOf(
   locale: Locale,
 ): Html | string {
   const what = outcome ?? 'requests';
+  if (name === '') return locale.count(counts[what]);
   const more = view.by === 'day' ? { from: name, to: name } : { [view.by === 'platform' ? 'model' : view.by]: name };
   return leading(counts[what], { href: requestsOf(view, outcome, more), what }, locale);
 }

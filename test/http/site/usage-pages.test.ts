@@ -87,6 +87,7 @@ describe('pages of usage', () => {
       .and.contain(`key=${keyId}`);
     expect(await sums('by=model'))
       .to.contain('m-5.5')
+      .and.contain('Everything else')
       .and.not.contain('/v1/responses</code>');
     expect(await sums('by=route'))
       .to.contain('<code>/v1/responses</code>')
@@ -141,7 +142,7 @@ describe('pages of usage', () => {
       .to.contain('id="request-0">req_refused</code>')
       .and.contain('code=rate_limit_exceeded">All with this code</a>')
       .and.not.contain('filter-card');
-    expect(await read(ann, '/requests?request_id=req_hostile')).to.contain('<dt>Cost (USD)</dt><dd>0.001234</dd>');
+    expect(await read(ann, '/requests?request_id=req_hostile')).to.contain('<dt>Cost</dt><dd>$0.001234</dd>');
     expect(await read(ann, '/requests?request_id=none')).to.contain('No such requests');
     expect((await ann.send(`${app.url}/requests?after=nonsense`)).status).to.equal(400);
   });

@@ -30,6 +30,7 @@ const en = {
   downloads: 'Downloaded through the gateway',
   downloaded: 'Downloaded',
   cost: (currency: string) => `Cost (${currency})`,
+  costAlone: 'Cost',
   spent: 'Spent',
   leading: {
     requests: 'requests: show the requests',
@@ -91,6 +92,7 @@ const en = {
     firstWords: (days: number) =>
       html`Each request of your keys is listed here within seconds, for ${counted(days, 'day')}: how it ended, how long it took, and what it used.`,
     try: 'Try one in the playground',
+    tryAgain: 'Try it in the playground',
     useKey: 'Use a key',
     showAll: 'Show all requests',
     routeAndModel: 'Route and model',
@@ -127,6 +129,7 @@ const vi: typeof en = {
   downloads: 'Tải qua dịch vụ',
   downloaded: 'Đã tải',
   cost: (currency) => `Chi phí (${currency})`,
+  costAlone: 'Chi phí',
   spent: 'Đã chi',
   leading: {
     requests: 'yêu cầu: xem danh sách',
@@ -193,6 +196,7 @@ const vi: typeof en = {
     firstWords: (days) =>
       html`Mỗi yêu cầu của các khóa hiện ở đây sau vài giây, trong ${count(days)} ngày: kết quả, thời lượng và mức dùng.`,
     try: 'Thử trong trang dùng thử',
+    tryAgain: 'Thử lại trong trang dùng thử',
     useKey: 'Dùng khóa',
     showAll: 'Xem mọi yêu cầu',
     routeAndModel: 'Đường dẫn và mô hình',
