@@ -36,7 +36,8 @@ const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'cha
 
 /** A group with more rows than this is folded on a phone, which then shows the first ones. */
 const LONG_GROUP = 6;
-const SHOWN_ROWS = 3;
+/** Even, as they stand in two columns of a wide window. */
+const SHOWN_ROWS = 4;
 
 type Entry = { kind: ModelKind; words: string } & ({ model: ModelEntry } | { platform: PlatformEntry });
 
@@ -148,7 +149,8 @@ function renderGroup(group: readonly [Entry, ...Entry[]], locale: Locale): Html 
   const rows = group.map((entry) =>
     'model' in entry ? modelRow(entry.model, locale) : platformRow(entry.platform, locale),
   );
-  const list = (some: readonly Html[]) => html`<ul class="model-rows">${some}</ul>`;
+  const isWide = 'model' in first && rows.length > 1;
+  const list = (some: readonly Html[]) => html`<ul class="model-rows${isWide && ' model-rows-two'}">${some}</ul>`;
   const shown = rows.length > LONG_GROUP ? SHOWN_ROWS : rows.length;
   const rest = rows.slice(shown);
   return html`<div class="model-about">${'model' in first ? aboutModels(first.model, locale) : html`<p>${t.platformWords}.</p>`}</div>

@@ -37,6 +37,7 @@ export function plansPage(
 ): Omit<Page, 'viewer'> {
   const t = locale.texts.plans;
   const chosen = plans.find(({ id, canBeOrdered }) => id === chosenId && canBeOrdered);
+  const hasRates = plans.some(({ isCheapest }) => isCheapest);
   return {
     title: t.title,
     description: t.description,
@@ -45,24 +46,31 @@ export function plansPage(
     styles: ['plan-cards.css'],
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
-${chosen && renderChosen(chosen, isSignedIn, locale)}
+${chosen && renderChosen(chosen, { isSignedIn, hasRates }, locale)}
 <h2${chosen ? html` class="plans-other"` : html` class="visually-hidden"`}>${chosen ? t.others : t.content}</h2>
-${renderPlanCards({ plans: plans.filter((plan) => plan !== chosen), isSignedIn, currentPlanId }, locale)}
+${renderPlanCards({ plans: plans.filter((plan) => plan !== chosen), isSignedIn, currentPlanId, hasRates }, locale)}
 ${renderPaying(plans, support, locale)}
 </div>`,
   };
 }
 
+interface Comparing {
+  isSignedIn: boolean;
+  /** Whether the plans are compared by what a million tokens costs. */
+  hasRates: boolean;
+}
+
 /** What the visitor has chosen, with its effect, before it is ordered. */
-function renderChosen(plan: PlanView, isSignedIn: boolean, locale: Locale): Html {
+function renderChosen(plan: PlanView, { isSignedIn, hasRates }: Comparing, locale: Locale): Html {
   const { id, name, price, points, outcome } = plan;
   const t = locale.texts.plans;
   const to = `/login?${new URLSearchParams({ return_to: pathOf(id) })}`;
-  return html`<section class="card stack plan-chosen" aria-labelledby="chosen">
-<div class="row row-apart"><h2 id="chosen">${t.chosen(name)}</h2><span class="figures">${price === null ? t.priceInOrder : priceOf(plan)}</span></div>
+  return html`<section class="card plan-chosen" aria-labelledby="chosen">
+<div class="stack"><h2 id="chosen">${t.chosen(name)}</h2>
 ${renderPoints(points, locale)}
-${outcome && html`<p class="small muted">${outcome}</p>`}
-${isSignedIn ? orderForm(id, 'chosen', t.order, locale) : html`<div><a class="button" href="${to}">${t.signInToOrder}</a></div>`}
+${outcome && html`<p class="small muted">${outcome}</p>`}</div>
+<div class="stack"><p class="plan-price figures">${price === null ? t.priceInOrder : priceOf(plan)}${hasRates && html`<span class="plan-rate">${plan.rate}</span>`}</p>
+${isSignedIn ? orderForm(id, 'chosen', t.order, locale) : html`<a class="button" href="${to}">${t.signInToOrder}</a>`}</div>
 </section>`;
 }
 
@@ -108,10 +116,12 @@ ${
 </section>`;
 }
 
+/** @param view `hasRates`: default if one of the plans is the cheapest. */
 export function renderPlanCards(
-  { plans, isSignedIn, currentPlanId }: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId'>,
+  view: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId'> & Partial<Pick<Comparing, 'hasRates'>>,
   locale: Locale,
 ): Html {
+  const { plans, isSignedIn, currentPlanId, hasRates = plans.some(({ isCheapest }) => isCheapest) } = view;
   const t = locale.texts.plans;
   const marked = (plans.find(({ id }) => id === currentPlanId) ?? plans.find(({ isCheapest }) => isCheapest))?.id;
   const common = commonPoints(plans);
@@ -119,18 +129,17 @@ export function renderPlanCards(
     const words = id === currentPlanId ? t.yours : isCheapest && t.cheapest;
     return words && html` <span class="badge badge-good">${words}</span>`;
   };
-  const hasCheapest = plans.some(({ isCheapest }) => isCheapest);
   return html`${common.length > 0 && html`<div class="plan-common"><span>${t.every}</span>${renderPoints(common, locale)}</div>`}<ul class="plans">${plans.map(
     (plan) => html`<li class="card plan${plan.id === marked && html` plan-current`}">
 <h3>${plan.name}${mark(plan)}</h3>
-<p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}${hasCheapest && html`<span class="plan-rate">${plan.rate}</span>`}</p>
+<p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}${hasRates && html`<span class="plan-rate">${plan.rate}</span>`}</p>
 ${renderPoints(
   plan.points.filter((point) => !common.some(({ words }) => words === point.words)),
   locale,
 )}
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
 ${plan.outcome && addsToPoints(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
-${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet: hasCheapest ? !plan.isCheapest : plan.id === currentPlanId || !isSignedIn }, locale)}
+${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet: hasRates ? !plan.isCheapest : plan.id === currentPlanId || !isSignedIn }, locale)}
 </li>`,
   )}</ul>`;
 }

@@ -139,7 +139,7 @@ const vi: typeof en = {
     link: 'một liên kết',
   },
   unit: (price, unit) => `${price} cho ${unit}`,
-  inAndOut: (input, output) => `${input} vào, ${output} ra cho một triệu token`,
+  inAndOut: (input, output) => `${input} vào, ${output} ra / triệu token`,
   try: 'Dùng thử',
   tryIt: (name) => `Dùng thử ${name}`,
   linkForms: 'Liên kết',
