@@ -121,6 +121,7 @@ function renderFacts(key: KeyDetails, { range }: KeysView, locale: Locale): Html
   const { texts, day, count } = locale;
   const { facts: t, grants: names } = texts.keys;
   const { id, grants, own, lastUsedAt, used, budgets } = key;
+  const isLimited = own?.models !== undefined || own?.rpm !== undefined || key.expiresAt !== null;
   const failed = linkTo('/requests', { key: id, from: range.from, to: range.to, outcome: 'failed' });
   const requests = linkTo('/requests', { key: id, from: range.from, to: range.to });
   return html`<dl class="key-facts">
@@ -134,10 +135,10 @@ ${fact(
 ${used.spent !== undefined && fact(t.spent, used.spent)}
 </dl>
 <div class="key-bounds"><dl>
-${fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
+${(own?.grants || !isLimited) && fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
 ${own?.models && fact(t.models, renderModels(key, locale))}
-${fact(t.expires, renderEnd(key, locale))}
-${fact(t.rpm, renderRpm(key, locale))}
+${key.expiresAt !== null && fact(t.expires, renderEnd(key, locale))}
+${own?.rpm !== undefined && fact(t.rpm, renderRpm(key, locale))}
 </dl>
 ${budgets.map((budget) => renderBudget(budget, locale))}</div>`;
 }

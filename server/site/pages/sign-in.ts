@@ -39,6 +39,7 @@ ${state === 'off' && html`<p class="problem" role="alert">${t.impossible} <span 
 ${hasPasskeys && renderElsewhere(origin, locale)}
 ${isOidc && renderProvider(view, locale)}
 ${hasPasskeys && renderPasskeys(view, locale)}
+${isOidc && status.standIn && renderDevelopment(view, locale)}
 ${acceptedTerms(locale)}
 </div>
 <dl class="promises">
@@ -54,15 +55,16 @@ function providerName({ standIn, provider }: SignInStatus, { texts: { signIn: t 
   return html`<strong>${standIn ? t.developmentProviderAt : (provider ?? t.unnamedProvider)}</strong>`;
 }
 
-function renderProvider(
-  { status, returnTo, isFirst, isAgain = false }: SignInView,
-  { texts: { signIn: t } }: Locale,
-): Html {
+function renderProvider({ status, returnTo, isAgain = false }: SignInView, { texts: { signIn: t } }: Locale): Html {
   const { standIn, provider = t.unnamedProvider } = status;
   const start = `/signin?return_to=${encodeURIComponent(returnTo)}${isAgain ? '&again=1' : ''}`;
-  return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>
-${standIn && isFirst && html`<p class="notice">${t.first}</p>`}
-${standIn && html`<p class="notice notice-warn">${t.development}</p>`}`;
+  return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>`;
+}
+
+/** Below every way to sign in, since it is about the first of them. */
+function renderDevelopment({ isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
+  return html`${isFirst && html`<p class="notice small">${t.first}</p>`}
+<p class="notice notice-warn small">${t.development}</p>`;
 }
 
 /** Beside the development provider it is the second way. */

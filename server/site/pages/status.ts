@@ -120,7 +120,11 @@ function nameOf(part: Part, locale: Locale): Html {
   if (part.group === 'service') return html`${t.parts[part.name]}`;
   if (part.group === 'platform') return html`<bdi>${part.name}</bdi>`;
   const { models } = part;
-  const named = models.slice(0, NAMED).map((id, index) => html`${index > 0 && ', '}<bdi class="mono">${id}</bdi>`);
+  const names = models.slice(0, NAMED);
+  const named = names.map(
+    (id, index) =>
+      html`${index > 0 && ' '}<span><bdi class="mono">${id}</bdi>${index < names.length - 1 && ','}</span>`,
+  );
   const more = models.length > NAMED && html` ${t.andMore(models.length - NAMED)}`;
   return html`${kindOf(part, locale)} <span class="status-models">${named}${more}</span>`;
 }
@@ -144,7 +148,9 @@ function plainNameOf(part: Part, locale: Locale): string {
 }
 
 function renderProbe({ passed, failed, at }: { passed: number; failed: number; at: number }, locale: Locale): Html {
-  return html`${locale.texts.status.probe(passed, passed + failed)} ${locale.minute(at)}`;
+  const { probe, probeFailed } = locale.texts.status;
+  const all = passed + failed;
+  return html`${failed === 0 ? probe(all) : probeFailed(failed, all)} ${locale.minute(at)}`;
 }
 
 /** Neighbours of the same state are one bar, so that a page with many parts stays small. */

@@ -46,11 +46,8 @@ describe('the page of keys', () => {
   it('has each key with its limits, last use, and usage that leads to its requests', async () => {
     const { id } = await keyOf('laptop');
     const card = cardOf(await read(ann), id);
-    expect(factsOf(card)).to.deep.include({
-      'Can use': 'All of the plan',
-      'Requests a minute': '30 for all keys',
-      Expires: 'Never',
-    });
+    expect(factsOf(card)).to.deep.include({ 'Can use': 'All of the plan' });
+    expect(factsOf(card)).not.to.have.any.keys('Requests a minute', 'Expires');
     expect(factsOf(card).Requests).to.match(/^\d+, \d+ failed$/);
     expect(factsOf(card).Spent).to.match(/^\$\d+\.\d\d$/);
     const [, failed = '', count] = /href="(\/requests\?[^"]*outcome=failed)">(\d+) failed</.exec(card) ?? [];
