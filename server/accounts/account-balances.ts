@@ -36,6 +36,19 @@ export interface BalanceState {
   heldAt: number | null;
 }
 
+/** All balances of a currency together. Amounts are millionths of it. */
+export interface BalanceSum {
+  currency: string;
+  balances: number;
+  amount: number;
+  reserved: number;
+  /** How many of them are on hold. */
+  held: number;
+}
+
+/** More are not added up: a look must not wait for it. */
+const MOST_SUMMED = 1_000;
+
 /** Which accounts may top up: none, those that an operator chose, or all. */
 export type BalanceEligibility = 'off' | 'chosen' | 'all';
 
@@ -129,6 +142,27 @@ export class Balances {
           return { accountId: id, topsUp: topsUp === null ? null : topsUp === 1, ...(balance && { balance }) };
         }),
       );
+    });
+  }
+
+  /** Undefined if there are more than 1,000 accounts, which no page waits for. */
+  sums(): Promise<readonly BalanceSum[] | undefined> {
+    return this.#database.run(async (queries) => {
+      const accounts = queries.selectFrom('accounts').select('id').where(HAS_BALANCE).orderBy('id');
+      const found = await accounts.limit(MOST_SUMMED + 1).execute();
+      if (found.length > MOST_SUMMED) return undefined;
+      const { rows } = await sql<Record<keyof BalanceSum, string | number>>`
+        select currency, count(*) as balances, sum("costLimit") as amount, sum("costReserved") as reserved, count("expiresAt") as held
+        from budgets where scope = 'balance' and subject in (${accounts.limit(MOST_SUMMED)})
+        group by currency order by currency`.execute(queries);
+      // PostgreSQL returns sums of bigint as text.
+      return rows.map(({ currency, ...sums }) => ({
+        currency: String(currency),
+        balances: Number(sums.balances),
+        amount: Number(sums.amount),
+        reserved: Number(sums.reserved),
+        held: Number(sums.held),
+      }));
     });
   }
 

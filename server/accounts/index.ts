@@ -9,6 +9,7 @@ import './errors.js';
 export {
   type BalanceEligibility,
   type BalanceState,
+  type BalanceSum,
   Balances,
   takeBackTopUp,
   topUpAccount,

@@ -5,7 +5,7 @@
  */
 
 import { Readable } from 'node:stream';
-import type { BalanceState } from '../accounts/index.js';
+import type { BalanceState, BalanceSum } from '../accounts/index.js';
 import {
   adjustBalance,
   allowTopUps,
@@ -88,6 +88,19 @@ export function balancePages(services: ConsoleServices): Route[] {
         return Readable.from(services.state.ledger.csv(accountId));
       },
     }),
+    consoleForm(services, {
+      path: '/balances',
+      forBilling: true,
+      summary: 'Let a user top up in the console',
+      description: 'Lets the account of a user top up its balance.',
+      form: { user: 'Address or id of the user, or id of the account.' },
+      errors: ERRORS,
+      show: (call) => balancesPage(services, call),
+      async run({ field, by }) {
+        const { accountId } = await allowTopUps(services, { id: field('user'), isAllowed: true, ...by });
+        return `/balances/${accountId}?done=balance_allow`;
+      },
+    }),
     allow('allow', 'Let an account top up in the console', 'Lets the account top up its balance.'),
     allow('refuse', 'End top-ups in the console', 'Lets the account top up no longer; what is left can be used.'),
     ...changeForms(services, show),
@@ -146,21 +159,25 @@ async function balancesPage(services: ConsoleServices, call: ConsoleCall): Promi
     account.several.length > 0
       ? { items: [] }
       : await listBalances(services, rangeOf(call), accountId !== undefined ? { accountId } : {});
-  const owners = await ownersOf(
-    services,
-    items.map(({ accountId }) => accountId),
-  );
+  const [owners, sums] = await Promise.all([
+    ownersOf(
+      services,
+      items.map(({ accountId }) => accountId),
+    ),
+    search === undefined && items.length > 0 ? services.state.balances.sums() : undefined,
+  ]);
   return {
     title: locale.texts.console.pages.balances,
     current: 'balances',
     lead: html`${t.lead} <a href="/docs/accounts/payments">${t.how}</a>`,
-    content: html`${searchBar(
+    primary: !mayTopUp(services, null) && renderAllow(call),
+    content: html`${sums?.map((sum) => renderSum(sum, locale))}${searchBar(
       {
         path: PATH,
         label: t.user,
         placeholder: texts.console.ownerHint,
         value: account.text,
-        reset: search === undefined ? undefined : PATH,
+        reset: search === undefined || (items.length === 0 && account.several.length === 0) ? undefined : PATH,
       },
       locale,
     )}
@@ -197,6 +214,45 @@ ${dataTable<ListedBalance>({
 ${pagesOf(call, { path: PATH, filters: { q: search }, ...(next && { next }) })}
 </section>`,
   };
+}
+
+/** What users paid in advance, and how much of it running requests hold. */
+function renderSum(sum: BalanceSum, locale: Locale): Html {
+  const t = locale.texts.console.balances;
+  const figures = [
+    [t.inAll, moneyOf(sum, sum.amount, locale)],
+    [t.reserved, moneyOf(sum, sum.reserved, locale)],
+    [t.count, locale.count(sum.balances)],
+    [t.onHold, sum.held > 0 && locale.count(sum.held)],
+  ] as const;
+  return html`<section class="card" aria-label="${t.inAll}"><dl class="totals">${figures.map(([name, value]) => value !== false && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl></section>
+`;
+}
+
+/** By the address, since an account that may not top up is not in the list. */
+function renderAllow({ locale, field, problem }: ConsoleCall): Html {
+  const t = locale.texts.console.balances;
+  const user = textField({
+    name: 'user',
+    label: t.user,
+    hint: t.userHint,
+    placeholder: 'ann@example.com',
+    isRequired: true,
+    value: field('user'),
+  });
+  return action(
+    {
+      path: '/balances',
+      label: t.allow,
+      words: t.allowWords,
+      button: t.allowNow,
+      fields: user,
+      isPrimary: true,
+      isOpen: problem !== undefined,
+    },
+    locale,
+    problem,
+  );
 }
 
 function nameOf(accountId: string, owners: Awaited<ReturnType<typeof ownersOf>>): Html {

@@ -185,11 +185,11 @@ function renderIncident(incident: Incident, now: number, locale: Locale): Html {
     locale,
   );
   const log = [
-    { at: startedAt, words: message },
-    { at: endedAt, words: outcome },
-  ].filter(({ at, words }) => at !== null && words !== null);
-  return html`<li><div class="stack-small"><span class="row incident-head"><strong><bdi>${title}</bdi></strong>${badge(state, tone)}</span>
+    { name: t.notice, words: message },
+    { name: t.outcome, words: outcome },
+  ].filter(({ words }) => words !== null);
+  return html`<li class="incident"><div class="stack-small"><span class="row incident-head">${badge(state, tone)}<strong><bdi>${title}</bdi></strong></span>
 <p class="small muted">${texts.status.incidentKinds[kind]} · ${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`} · ${took}</p>
-${log.length > 0 && html`<ol class="incident-log">${log.map(({ at, words }) => html`<li><span class="small muted">${at !== null && minute(at)}</span><p>${words}</p></li>`)}</ol>`}
+${log.length > 0 ? html`<dl class="incident-log">${log.map(({ name, words }) => html`<div><dt class="small muted">${name}</dt><dd>${words}</dd></div>`)}</dl>` : html`<p class="small muted">${t.noMessage}</p>`}
 </div>${endedAt === null && actions([close])}</li>`;
 }

@@ -115,7 +115,12 @@ ${dataTable<InvitationRecord>({
       cell: ({ name, id }) =>
         html`<bdi class="entry">${name ?? t.unnamed}</bdi><code class="detail small muted key">${id}</code>`,
     },
-    { head: t.role, inCard: 'end', cell: ({ role }) => renderRole(t.roles[role], role === 'operator') },
+    {
+      head: t.role,
+      inCard: 'line',
+      cell: ({ role }) =>
+        html`${badge(t.roles[role], role === 'operator' ? 'warn' : 'plain')} <span class="small muted">${t.does[role]}</span>`,
+    },
     ...(rows.some(({ userId }) => userId !== null) ? [replaced] : []),
     ...(rows.some(({ terms }) => terms !== null) ? [plans] : []),
     { head: t.by, cell: ({ invitedBy }) => actorName(invitedBy, people, locale) },
@@ -146,12 +151,6 @@ ${dataTable<InvitationRecord>({
   };
 }
 
-/** Its name, and below it what it may do. */
-function renderRole(text: string, isOperator: boolean): Html {
-  const [name = text, does] = text.split(': ');
-  return html`${badge(name, isOperator ? 'warn' : 'plain')}${does !== undefined && html`<span class="detail small muted">${does}</span>`}`;
-}
-
 function renderLink(link: string, locale: Locale): Html {
   const t = locale.texts.console.invitations;
   return html`<section class="new-key stack" aria-labelledby="new-link" tabindex="-1" autofocus><h2 id="new-link">${t.made}</h2><p>${t.madeWords}</p>
@@ -161,7 +160,7 @@ function renderLink(link: string, locale: Locale): Html {
 function renderForm({ catalogue }: ConsoleServices, { locale, field, problem }: ConsoleCall, isMade: boolean): Html {
   const t = locale.texts.console.invitations;
   const sentOf = (name: string) => (isMade ? '' : field(name));
-  const roles = INVITED_ROLES.map((value) => ({ value, label: t.roles[value] }));
+  const roles = INVITED_ROLES.map((value) => ({ value, label: `${t.roles[value]}: ${t.does[value]}` }));
   const hours = isMade ? '' : chosen(field, 'hours');
   const span = (of: number) => locale.texts.console.span(of * HOUR_MS);
   const presets = [

@@ -140,7 +140,7 @@ ${filterCard(
   {
     path: PATH,
     label: t.pages.jobs,
-    reset,
+    reset: page.items.length === 0 && !isUnclear ? undefined : reset,
     fields: [
       {
         kind: 'choice',

@@ -15,29 +15,22 @@ import {
   sumUsage,
   type WholeKey,
 } from '../admin/index.js';
+import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
-import {
-  type ApiKeyRecord,
-  effectiveModels,
-  isSiteAccount,
-  isValidState,
-  type KeyGrant,
-  keyState,
-  maskedKey,
-  OPERATOR_KEY_GRANTS,
-} from '../keys/index.js';
+import { type ApiKeyRecord, effectiveModels, isValidState, keyState, maskedKey } from '../keys/index.js';
 import {
   copyButton,
   dataTable,
   filterCard,
   type Html,
+  type HtmlValue,
   html,
   type Locale,
   lastDay,
   linkTo,
   planName,
-  readTypedDay,
 } from '../site/index.js';
+import type { UsageCounts } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -47,26 +40,29 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import {
-  action,
-  actions,
-  BUDGETS_FORM,
-  budgetField,
-  budgetText,
-  choiceField,
-  chosen,
-  lastDayField,
-  readBudgets,
-  textField,
-} from './forms.js';
+import { action, actions, choiceField } from './forms.js';
 import { historySection } from './history.js';
+import { hasOwnLimits, LIMITS, limitFields, limitsOf } from './key-forms.js';
 import { chooseOwner, readOwner } from './owner-filter.js';
-import { backTo, emptyList, facts, keyStateBadge, ownerLink, ownersOf, renderBudget, section } from './parts.js';
+import {
+  backTo,
+  emptyList,
+  facts,
+  keyStateBadge,
+  ownerLink,
+  ownersOf,
+  renderBudget,
+  renderTightest,
+  section,
+} from './parts.js';
 import { shownDays, usageOfDays } from './usage-part.js';
 
 const PATH = '/admin/keys';
 const ID = { id: { description: 'Id of the key: 8 characters.' } };
 const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+/** Those of the usage in the list. */
+const DAYS = 30;
 const OVERLAPS = [0, 1, 24, 168] as const;
 
 export function keyPages(services: ConsoleServices): Route[] {
@@ -107,15 +103,6 @@ export function keyPages(services: ConsoleServices): Route[] {
     ...changeForms(services),
   ];
 }
-
-const LIMITS = {
-  rpm: 'Requests a minute; empty is unlimited.',
-  expires: 'Its last day, by UTC, or `other`; empty is never.',
-  expires_other: 'With `other`: its last day.',
-  ...BUDGETS_FORM,
-  group: 'Its group.',
-  ...Object.fromEntries(OPERATOR_KEY_GRANTS.map((grant) => [`grant_${grant}`, `Whether it has the grant ${grant}.`])),
-};
 
 function changeForms(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => keyPage(services, call);
@@ -170,25 +157,6 @@ function changeForms(services: ConsoleServices): Route[] {
   ];
 }
 
-/** A key of a plan or a user has the limits of the plan. */
-function hasOwnLimits({ planId, accountId }: ApiKeyRecord): boolean {
-  return planId === null && !isSiteAccount(accountId);
-}
-
-/** The fields of a form, as the admin API takes them. Its checks name a field that is not accepted. */
-function limitsOf({ field }: ConsoleCall) {
-  const [rpm, expires, group] = [field('rpm'), chosen(field, 'expires'), field('group')];
-  return {
-    name: field('name'),
-    grants: OPERATOR_KEY_GRANTS.filter((grant) => field(`grant_${grant}`) !== '') as KeyGrant[],
-    rpm: /^\d{1,7}$/.test(rpm) ? Number(rpm) : null,
-    // The day itself is part of it.
-    expires_at: expires === '' ? null : `${readTypedDay(expires) ?? expires}T23:59:59Z`,
-    budgets: readBudgets(field),
-    group: group === '' ? null : group,
-  };
-}
-
 async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {
   const { locale, query, problem } = call;
   const { texts, day } = locale;
@@ -206,13 +174,19 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
     account.several.length > 0 ? { items: [], next: undefined } : listKeys(services, filter, rangeOf(call)),
     services.state.budgets.groups(),
   ]);
-  const owners = await ownersOf(
-    services,
-    items.map(({ record }) => record.accountId),
-  );
+  const now = services.clock.now();
+  const ids = items.map(({ record }) => record.id);
+  const [owners, sums] = await Promise.all([
+    ownersOf(
+      services,
+      items.map(({ record }) => record.accountId),
+    ),
+    ids.length === 0 ? [] : sumUsage(services, { by: 'key', keyIds: ids, ...lastDays(now) }),
+  ]);
+  const used = new Map(sums.map(({ name, counts }) => [name, counts]));
+  const currency = services.prices?.currency;
   const filters = { q: search, account: query('account'), group };
   const reset = linkTo(PATH, filters) === PATH ? undefined : PATH;
-  const now = services.clock.now();
   const names = groups.map(({ name }) => name);
   return {
     title: own.pages.keys,
@@ -236,7 +210,7 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
       {
         path: PATH,
         label: own.pages.keys,
-        reset,
+        reset: items.length === 0 && account.several.length === 0 ? undefined : reset,
         fields: [
           { kind: 'text', name: 'q', label: t.search, value: search, placeholder: 'AbCd1234' },
           { kind: 'text', name: 'account', label: own.users.user, value: account.text, placeholder: own.ownerHint },
@@ -267,6 +241,16 @@ ${dataTable<ListedKey>({
       cell: ({ record }) => html`<span class="small muted">${grantsOf(record, locale)}</span>`,
     },
     {
+      head: currency === undefined ? t.requests30 : t.spent30,
+      isNumber: true,
+      cell: ({ record }) => renderUsed(used.get(record.id), currency, locale),
+    },
+    {
+      head: t.budgetLeft,
+      isNumber: true,
+      cell: ({ budget, budgets }) => renderTightest([...(budget ? [budget] : []), ...budgets], locale),
+    },
+    {
       head: t.lastUsed,
       isNumber: true,
       cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)),
@@ -278,27 +262,18 @@ ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
   };
 }
 
-/** Fields of the limits, as they are, or as they were sent. */
-function limitFields(
-  { clock, prices }: ConsoleServices,
-  { locale, field, fields, problem }: ConsoleCall,
-  groups: readonly string[],
-  key?: WholeKey,
-): Html {
-  const { keys: t, users } = locale.texts.console;
-  const record = key?.record;
-  const isSent = problem !== undefined && fields.includes('rpm');
-  const fieldOf = (name: string, stored: string) => (isSent ? field(name) : stored);
-  const hasLimits = record === undefined || hasOwnLimits(record);
-  const granted = (grant: KeyGrant) =>
-    isSent ? field(`grant_${grant}`) !== '' : (record?.grants.includes(grant) ?? grant === 'extract');
-  const expires = record?.expiresAt == null ? '' : new Date(record.expiresAt).toISOString().slice(0, 10);
-  const budgets = (key?.budgets ?? []).filter(({ scope }) => scope === 'key').map(budgetText);
-  return html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 100, placeholder: 'nightly jobs', value: fieldOf('name', record?.name ?? '') })}${textField({ name: 'group', id: 'key-group', label: t.group, maxLength: 64, placeholder: groups[0] ?? 'research', suggestions: groups, value: fieldOf('group', record?.groupName ?? '') })}</div>
-${hasLimits && html`<fieldset class="field"><legend>${t.grants}</legend><div class="checks">${OPERATOR_KEY_GRANTS.map((grant) => html`<label class="check"><input type="checkbox" name="grant_${grant}" value="on"${granted(grant) && html` checked`}> <span>${t.grantNames[grant]}</span></label>`)}</div></fieldset>`}
-${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}
-${lastDayField({ name: 'expires', label: t.expires, value: isSent ? chosen(field, 'expires') : expires, never: users.never, now: clock.now() }, locale)}
-${budgetField({ id: 'key-budget', label: t.budgets, value: isSent ? readBudgets(field) : budgets, currency: prices?.currency }, locale)}`;
+/** The days that the list sums up. */
+function lastDays(at: number): { from: string; to: string } {
+  return { from: dayOf(at - (DAYS - 1) * DAY_MS), to: dayOf(at) };
+}
+
+/** What requests cost; without prices, or where none has one, how many there were. */
+function renderUsed(counts: UsageCounts | undefined, currency: string | undefined, locale: Locale): HtmlValue {
+  if (!counts || counts.requests === 0) return '–';
+  const requests = locale.shortCount(counts.requests);
+  if (currency === undefined) return requests;
+  if (counts.priced === 0) return locale.texts.console.keys.requestsOf(requests);
+  return html`${locale.smallMoney(counts.cost, currency, 2)}<span class="detail small muted beside">${locale.texts.console.keys.requestsOf(requests)}</span>`;
 }
 
 async function keyPage(

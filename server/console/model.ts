@@ -26,7 +26,7 @@ import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, 
 import { action, actions, textField } from './forms.js';
 import { historySection } from './history.js';
 import { readServer, SERVER_FORM, serverFields } from './model-forms.js';
-import { HEALTH, pricesOf, renderLatency } from './models.js';
+import { healthOf, pricesOf, renderLatency } from './models.js';
 import { backTo, facts, section } from './parts.js';
 import { usageOfDays } from './usage-part.js';
 
@@ -176,7 +176,7 @@ async function renderModel(
   const all = watchModels(services);
   const watched = all.find(({ model }) => model.id === id);
   if (!watched) throw new Error(`the model ${id} is not watched`);
-  const { model, health, changed } = watched;
+  const { model, changed } = watched;
   const names = all.filter(({ aliasOf }) => aliasOf === id).map((one) => one.model.id);
   const [latencies, { daysOfModels }, audit] = await Promise.all([
     latenciesOf(services),
@@ -188,6 +188,7 @@ async function renderModel(
   const made = changed ? changesOf(changed) : [];
   const used = { at: services.clock.now(), currency: services.prices?.currency, of: { model: id } };
   const forms = modelActions(services, call, watched);
+  const state = healthOf(watched, locale);
   return {
     title: id,
     current: 'models',
@@ -204,7 +205,7 @@ ${facts([
   [t.names, names.length > 0 && html`<bdi class="mono small">${names.join(', ')}</bdi>`],
   [t.context, model.context_length !== null && t.tokens(locale.count(model.context_length))],
 ])}`,
-      badge(own.models.healths[health], HEALTH[health]),
+      badge(state.words, state.tone),
     )}
 ${section('prices', own.models.prices, html`${renderPrices(prices, locale)}${services.livePrices === undefined && html`<p class="small muted">${t.noCurrency}</p>`}`, actions(forms.prices))}</div>
 ${section('usage', t.usage, usageOfDays(daysOfModels.get(id) ?? [], used, locale))}

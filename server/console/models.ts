@@ -38,7 +38,7 @@ const PATH = '/admin/models';
 const ROWS = 24;
 /** A page stays below 80 kB. */
 const MOST = 120;
-export const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = {
+const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = {
   ok: 'good',
   degraded: 'warn',
   down: 'bad',
@@ -46,6 +46,15 @@ export const HEALTH: Readonly<Record<WatchedModel['health'], Tone>> = {
 };
 
 type Plugin = PluginGroup;
+
+/** What a model does, in a word: one without a provider answers with samples. */
+export function healthOf(
+  { model, health }: Pick<WatchedModel, 'model' | 'health'>,
+  { texts }: Locale,
+): { words: string; tone: Tone } {
+  if (model.mock && health === 'ok') return { words: texts.models.mock, tone: 'plain' };
+  return { words: texts.console.models.healths[health], tone: HEALTH[health] };
+}
 
 /** @param recent Shared with the first page. */
 export function modelPages(services: ConsoleServices, recent: RecentUsage): Route[] {
@@ -180,13 +189,15 @@ function renderGroup({ id, title, rows, facts, isWhole }: GroupView, { locale, q
           {
             head: texts.usage.by.model,
             cell: ({ one: { model } }) =>
-              html`<a class="row-link" href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>${model.mock && !facts.isMock && html` ${badge(texts.models.mock, 'plain')}`}`,
+              html`<a class="row-link" href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>`,
           },
           {
             head: texts.console.users.state,
             inCard: 'end',
-            cell: ({ one: { health } }) =>
-              html`<span class="state state-${HEALTH[health]}">${t.healths[health]}</span>`,
+            cell({ one }) {
+              const { words, tone } = healthOf(one, locale);
+              return html`<span class="state state-${tone}">${words}</span>`;
+            },
           },
           { head: t.provider, inCard: 'plain', cell: ({ one }) => providerOf(one, locale) },
           {
@@ -239,11 +250,12 @@ function renderGroup({ id, title, rows, facts, isWhole }: GroupView, { locale, q
 
 /** Models that answer and were not asked: names beside each other. */
 function renderQuiet(models: readonly WatchedModel[], { isMock }: Facts, locale: Locale): Html {
-  const { models: t, model: own } = locale.texts.console;
-  const names = models.map(
-    ({ model, health }) =>
-      html`<li><span class="state state-${HEALTH[health]}"><span class="visually-hidden">${t.healths[health]} </span><a href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a></span>${model.mock && !isMock && html` ${badge(locale.texts.models.mock, 'plain')}`}</li>`,
-  );
+  const { model: own } = locale.texts.console;
+  const names = models.map((one) => {
+    const { words, tone } = healthOf(one, locale);
+    const { id, mock } = one.model;
+    return html`<li><span class="state state-${tone}"><span class="visually-hidden">${words} </span><a href="${PATH}/${encodeURIComponent(id)}"><bdi class="mono">${id}</bdi></a></span>${mock && !isMock && html` ${badge(words, tone)}`}</li>`;
+  });
   return html`<div class="stack-small"><p class="small muted">${own.noUsage}</p>
 <ul class="quiet-models">${names}</ul></div>`;
 }

@@ -29,6 +29,9 @@ const CODE_TEXT = /^mg[0-9a-z]{8}$/i;
 const CODE = { code: { description: 'Code of the order.' } };
 /** Those that one looks for, in the order of their course. */
 const TABS = ['needs_review', 'pending', 'underpaid', 'paid', 'refunded', 'expired', 'cancelled'] as const;
+/** Those of them that are not done are counted, up to so many. */
+const OPEN_TABS = ['needs_review', 'pending', 'underpaid'] as const;
+const MOST_COUNTED = 100;
 type Verb = 'confirm' | 'cancel' | 'refund';
 
 /** States in which a verb is offered. */
@@ -98,10 +101,13 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
       : account.several.length > 0
         ? { items: [] }
         : await listOrders(services, filter, rangeOf(call));
-  const owners = await ownersOf(
-    services,
-    items.map((order) => order.accountId),
-  );
+  const [owners, counts] = await Promise.all([
+    ownersOf(
+      services,
+      items.map((order) => order.accountId),
+    ),
+    search === undefined ? openCounts(services, locale) : new Map<OrderState, string>(),
+  ]);
   const filters = { q: search, state };
   const reset = search !== undefined || state !== undefined ? PATH : undefined;
   return {
@@ -114,7 +120,7 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
         label: t.search,
         placeholder: t.searchHint,
         value: code ?? account.text,
-        reset: search === undefined ? undefined : PATH,
+        reset: search === undefined || (items.length === 0 && account.several.length === 0) ? undefined : PATH,
         tabs: {
           name: 'state',
           label: t.state,
@@ -122,6 +128,7 @@ async function ordersPage(services: ConsoleServices, call: ConsoleCall): Promise
           of: [undefined, ...TABS].map((value) => ({
             value,
             label: value === undefined ? texts.usage.all : texts.words.orderStates[value],
+            count: value && counts.get(value),
           })),
         },
       },
@@ -134,7 +141,12 @@ ${dataTable<OrderRecord>({
   rows: items,
   empty:
     chooseOwner(account, { path: PATH, query: filters, name: 'q' }, locale) ??
-    emptyList({ title: t.none, words: reset === undefined ? t.noneYet : t.noneFound, reset }, locale),
+    emptyList(
+      search === undefined && state !== undefined
+        ? { title: t.noneIn[state], words: '', reset }
+        : { title: t.none, words: reset === undefined ? t.noneYet : t.noneFound, reset },
+      locale,
+    ),
   columns: [
     {
       head: texts.orders.code,
@@ -154,12 +166,24 @@ ${dataTable<OrderRecord>({
       cell: (order) =>
         html`${money(order.amount, order.currency)}${order.paidAmount > 0 && order.paidAmount !== order.amount && html`<span class="detail small muted beside">${t.arrived(money(order.paidAmount, order.currency))}</span>`}`,
     },
-    { head: texts.orders.date, isNumber: true, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
+    { head: texts.orders.date, isNumber: true, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
 </section>`,
   };
+}
+
+/** How many wait in each state, written. */
+async function openCounts(
+  { state: { orders } }: ConsoleServices,
+  { count }: Locale,
+): Promise<ReadonlyMap<OrderState, string>> {
+  const found = await Promise.all(OPEN_TABS.map((state) => orders.countIn(state, MOST_COUNTED)));
+  const counted = OPEN_TABS.map((state, index) => [state, found[index] ?? 0] as const);
+  return new Map(
+    counted.map(([state, some]) => [state, some < MOST_COUNTED ? count(some) : `${count(MOST_COUNTED - 1)}+`]),
+  );
 }
 
 async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {

@@ -59,7 +59,7 @@ export interface ListTab {
   value: string | undefined;
   label: string;
   /** How many there are, written. Default: it is not said. */
-  count?: string;
+  count?: string | undefined;
 }
 
 /** Above a list: its parts as links, and a field that searches it. */
@@ -139,9 +139,9 @@ export function userRowLink({ id, name, email }: Pick<UserRecord, 'id' | 'name' 
   return html`<a class="row-link" href="/admin/users/${id}"><bdi>${name ?? email ?? id}</bdi></a>${name !== null && email !== null && html`<bdi class="detail small muted">${email}</bdi>`}`;
 }
 
-/** What is left of a budget, with its bar. */
-export function renderBudget(budget: BudgetState, locale: Locale): Html {
-  const { texts, count } = locale;
+/** Its limits with what is left of each. */
+function limitsOf(budget: BudgetState, locale: Locale) {
+  const { texts, count, shortCount } = locale;
   const t = texts.console.budgets;
   const left = leftOf(budget);
   const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency } = budget;
@@ -152,12 +152,31 @@ export function renderBudget(budget: BudgetState, locale: Locale): Html {
     [t.tokensToday, left.tokensToday, dailyTokenLimit, count],
     [t.money, left.cost, costLimit === null ? null : costLimit / 1_000_000, money],
   ] as const;
-  return html`<ul class="stack-small">${parts.map(
-    ([name, is, limit, write]) =>
-      is !== undefined &&
-      limit !== null &&
-      html`<li class="stack-small"><span class="row row-apart small"><span>${name} · ${t.resets[budget.resets]}</span><span class="figures">${t.leftOf(write(is), write(limit))}</span></span>${bar(limit === 0 ? 0 : is / limit)}</li>`,
+  return parts.flatMap(([name, is, limit, write]) =>
+    is === undefined || limit === null
+      ? []
+      : {
+          name: `${name} · ${t.resets[budget.resets]}`,
+          share: limit === 0 ? 0 : is / limit,
+          words: t.leftOf(write(is), write(limit)),
+          short: write === money ? t.of(money(is), money(limit)) : t.of(shortCount(is), shortCount(limit)),
+        },
+  );
+}
+
+/** What is left of a budget, with its bar. */
+export function renderBudget(budget: BudgetState, locale: Locale): Html {
+  return html`<ul class="stack-small">${limitsOf(budget, locale).map(
+    ({ name, share, words }) =>
+      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}</span></span>${bar(share)}</li>`,
   )}</ul>`;
+}
+
+/** Of several budgets that limit: the one of which the least is left. False without any. */
+export function renderTightest(budgets: readonly BudgetState[], locale: Locale): Html | false {
+  const limits = budgets.flatMap((budget) => limitsOf(budget, locale));
+  const [least] = limits.toSorted((one, other) => one.share - other.share);
+  return least !== undefined && html`${least.short}<span class="detail small muted beside">${least.name}</span>`;
 }
 
 /** The state of a key, as its owner sees it, and when it ends. */

@@ -111,11 +111,17 @@ ${dataTable<RecordedTransaction>({
       inCard: 'plain',
       cell: (transfer) => {
         const { review: why, orderCode } = transfer;
-        const of = orderCode !== null && html`<a href="/admin/orders/${orderCode}"><code>${orderCode}</code></a>`;
+        // Where it waits, a button leads to the order.
+        const code = html`<code>${orderCode}</code>`;
+        const of = orderCode !== null && (why !== null ? code : html`<a href="${orderPath(orderCode)}">${code}</a>`);
         return html`${why !== null && badge(texts.console.reviews[why], 'warn')}${of && html`<span class="detail small">${t.order} ${of}</span>`}${renderExpected(transfer, orders.get(orderCode ?? ''), locale)}`;
       },
     },
-    { head: texts.console.history.action, isActions: true, cell: (transfer) => renderActions(transfer, call) },
+    {
+      head: texts.console.history.action,
+      isActions: true,
+      cell: (transfer) => renderActions(transfer, orders.get(transfer.orderCode ?? ''), call),
+    },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters: { review }, ...(next && { next }) })}
@@ -144,14 +150,22 @@ function renderExpected({ review }: RecordedTransaction, order: OrderRecord | un
   return html`<span class="detail small muted">${locale.texts.console.transfers.expected(locale.money(amount, currency))}${difference && html` · ${difference}`}</span>`;
 }
 
-function renderActions(transfer: RecordedTransaction, { locale, field, problem }: ConsoleCall): Html | false {
+function orderPath(code: string): string {
+  return `/admin/orders/${code}`;
+}
+
+function renderActions(
+  transfer: RecordedTransaction,
+  wanted: OrderRecord | undefined,
+  { locale, field, problem }: ConsoleCall,
+): Html | false {
   const { review, provider, id, orderCode, amount, currency, text } = transfer;
   if (review === null) return false;
-  const t = locale.texts.console.transfers;
+  const { transfers: t, reviews } = locale.texts.console;
   const hidden = html`<input type="hidden" name="provider" value="${provider}"><input type="hidden" name="id" value="${id}">`;
   const isOpen = problem !== undefined && field('provider') === provider && field('id') === id;
   const name = encodeURIComponent(`${provider} ${id}`);
-  const about = html`${locale.money(amount, currency)} · <bdi>${text}</bdi>`;
+  const about = html`${locale.money(amount, currency)} · <bdi>${text}</bdi><br>${badge(reviews[review], 'warn')}${renderExpected(transfer, wanted, locale)}`;
   const order = textField({
     name: 'order',
     id: `order-${name}`,
@@ -163,6 +177,7 @@ function renderActions(transfer: RecordedTransaction, { locale, field, problem }
     value: isOpen ? field('order') : '',
   });
   return actions([
+    orderCode !== null && html`<a class="button button-small" href="${orderPath(orderCode)}">${t.open}</a>`,
     orderCode === null &&
       action(
         {
@@ -173,6 +188,7 @@ function renderActions(transfer: RecordedTransaction, { locale, field, problem }
           words: t.matchWords,
           button: t.matchNow,
           fields: html`${hidden}${order}`,
+          isPrimary: true,
           isOpen: isOpen && field('order') !== '',
         },
         locale,

@@ -201,7 +201,7 @@ async function usersPage(services: ConsoleServices, call: ConsoleCall): Promise<
         label: t.search,
         placeholder: t.search,
         value: search,
-        reset: search === undefined ? undefined : PATH,
+        reset: search === undefined || items.length === 0 ? undefined : PATH,
         tabs: {
           name: 'state',
           label: t.state,

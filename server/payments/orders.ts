@@ -143,6 +143,21 @@ export class Orders {
     });
   }
 
+  /** How many are in a state, counted up to a number. */
+  countIn(state: OrderState, most: number): Promise<number> {
+    return this.#database.run(async (queries) => {
+      const at = await this.#times.read(queries);
+      const some = queries
+        .selectFrom('orders')
+        .select('code')
+        .where('state', '=', state)
+        .$if(state === 'pending', (waiting) => waiting.where('expiresAt', '>', at))
+        .orderBy('createdAt', 'desc')
+        .limit(most);
+      return (await some.execute()).length;
+    });
+  }
+
   /**
    * Counts a transfer once, even if it is reported repeatedly: the order's state, its plan and the audit row change in
    * the same transaction. Resolves when that is durable.

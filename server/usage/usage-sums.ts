@@ -16,6 +16,8 @@ export type SumDimension = (typeof SUM_DIMENSIONS)[number];
 export interface SumQuery extends DayRange {
   by: SumDimension;
   keyId?: string | undefined;
+  /** Only these; at least one. */
+  keyIds?: readonly string[];
   accountId?: string | undefined;
   group?: string | undefined;
   model?: string | undefined;
@@ -51,13 +53,14 @@ export class UsageSums {
 }
 
 async function selectSums(queries: Kysely<Tables>, query: SumQuery): Promise<readonly UsageGroup[]> {
-  const { by, from, to, keyId, accountId, group, model, route, platforms, limit } = query;
+  const { by, from, to, keyId, keyIds, accountId, group, model, route, platforms, limit } = query;
   const name = sql.raw(COLUMNS[by]);
   const joins = by === 'group' || group !== undefined;
   const known = sql.join(platforms.length === 0 ? [''] : platforms);
   const conditions = [
     sql`total.day >= ${from} and total.day <= ${to}`,
     ...(keyId === undefined ? [] : [sql`total."keyId" = ${keyId}`]),
+    ...(keyIds === undefined ? [] : [sql`total."keyId" in (${sql.join(keyIds)})`]),
     ...(accountId === undefined ? [] : [sql`total."accountId" = ${accountId}`]),
     ...(group === undefined ? [] : [sql`api_keys."groupName" = ${group}`]),
     ...(model === undefined ? [] : [sql`total.model = ${model}`]),

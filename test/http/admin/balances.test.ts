@@ -58,6 +58,8 @@ describeOnStacks('money and people by the admin API', (stack) => {
       after = page.next;
     }
     expect(seen).to.deep.equal([...all].sort());
+    const sum = { currency: 'EUR', balances: 3, amount: 30_000_000, reserved: 0, held: 0 };
+    expect(await app.state.balances.sums()).to.deep.equal([sum]);
     const { data } = await read('/balances?limit=1');
     expect(data[0]).to.deep.include({ may_top_up: null });
     expect(data[0].balance).to.deep.equal({

@@ -157,6 +157,9 @@ describeOnStacks('lists of the admin API', (stack) => {
     expect(usage.data[0]).to.include({ requests: 2 });
     const { json: byKey } = await get('/usage?by=key');
     expect(byKey.data.map(({ name }: { name: string }) => name)).to.include(row?.key);
+    const days = { from: '2000-01-01', to: '2100-01-01', platforms: [], limit: 10 };
+    const named = await app.state.usageSums.read({ by: 'key', keyIds: [row?.key as string, 'AAAAAAAA'], ...days });
+    expect(named.map(({ name, counts }) => [name, counts.requests])).to.deep.equal([[row?.key, 2]]);
     const { json: overview } = await get('/overview');
     expect(overview.today.requests).to.equal(2);
     expect(overview.problems).to.deep.equal([]);

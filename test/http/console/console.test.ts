@@ -193,6 +193,7 @@ describe('the console', () => {
       resets: 'day',
     });
     expect(record).to.include({ name: 'renamed', rpm: null });
+    expect((await read(`/admin/keys?q=${id}`)).page('tbody').text()).to.match(/5.* of 5.*Tokens · a day/);
     expect(record?.grants).to.have.members(['text', 'images']);
     const rotated = await post(`${path}/rotate`, { hours: '0' });
     const next = rotated.page('#new-key-text').text();
@@ -260,7 +261,9 @@ describe('the console', () => {
     const { app, read, post, operator } = its;
     const other = await signUp(app.state);
     const path = `/admin/balances/${other.accountId}`;
-    await post(`${path}/allow`, { note: 'asked' });
+    const unknown = await post('/admin/balances', { user: 'user_none' });
+    expect([unknown.status, unknown.page('#user').attr('value')]).to.deep.equal([404, 'user_none']);
+    await post('/admin/balances', { user: other.id, note: 'asked' });
     expect((await read('/admin/balances')).page(`a[href="${path}"]`)).to.have.length(1);
     expect((await post(`${path}/adjust`, { amount: '5 EUR' })).status, 'without a balance').to.equal(400);
     const { code } = await topUpOrder(app.state, other.accountId);
@@ -270,6 +273,7 @@ describe('the console', () => {
     await post(`${path}/adjust`, { amount: '-2.5 EUR', note: 'a gift card' });
     const { page } = await read(path);
     expect(page('main .totals').text()).to.contain('€7.50');
+    expect((await read('/admin/balances')).page('main .totals').text()).to.contain('€7.50');
     expect(page('#movements').closest('section').find('tbody tr')).to.have.length(2);
     expect(page('#top-ups').closest('section').find(`a[href="/admin/orders/${code}"]`).length).to.be.at.least(1);
     const csv = await operator.send(`${app.url}${path}/statement.csv`);
@@ -397,7 +401,7 @@ describe('the console', () => {
     }
     // A list without rows leads back to all of them.
     const { page } = await read(`/admin/orders?q=${encodeURIComponent(two.email ?? '')}&state=paid`);
-    expect(page('.empty a').attr('href')).to.equal('/admin/orders');
+    expect(page('.empty a, a.button[href="/admin/orders"]')).to.have.length(1);
     expect((await read(`/admin/balances?q=${two.id}`)).page('.empty a').attr('href')).to.equal('/admin/balances');
   });
 

@@ -118,7 +118,7 @@ describe('the facts of the console', () => {
       .and.to.contain('Refund records');
     const { page: list } = await read('/admin/transfers');
     const row = list(`a[href="/admin/orders/${over.code}"]`).closest('tr').text();
-    expect(row).to.contain('Expected: €10.00').and.to.contain('€5.00 too much');
+    expect(row).to.contain('Expected: €10.00').and.to.contain('€5.00 too much').and.to.contain('Open the order');
     const under = await order(app.state, accountId);
     await app.state.orders.record(transfer(under.code, { amount: 400 }));
     const facts = (await read(`/admin/orders/${under.code}`)).page('.console-facts').text();

@@ -264,11 +264,16 @@ for (const engine of engines) {
       ];
       clock.advance(DAY_MS - 1);
       expect(await stateOf(late)).to.equal('pending');
+      expect([
+        await state.orders.countIn('pending', 2),
+        (await state.orders.countIn('pending', 100)) >= 3,
+      ]).to.deep.equal([2, true]);
       clock.advance(1);
       expect(await stateOf(late)).to.equal('expired');
       const listed = await state.orders.list({ accountId, state: 'expired', limit: 10 });
       expect(listed.map(({ code }) => code)).to.have.members([late, part, gone].map(({ code }) => code));
       expect(await state.orders.list({ accountId, state: 'pending', limit: 10 })).to.deep.equal([]);
+      expect(await state.orders.countIn('pending', 100)).to.equal(0);
       expect(await codeOf(state.orders.cancel({ code: late.code, ...OPERATOR }))).to.equal('order_state_conflict');
       await state.orders.record(transfer(part.code, { amount: 999 }));
       const nodes = [state, await place.open({ clock, rateLimitClock: clock })];
