@@ -125,7 +125,13 @@ function loadAssets(): Assets {
 /** Leaves out comments and the space that is for readers of the sources. Quoted texts have none that would match. */
 function minify(styles: string): Buffer {
   const lines = styles.replaceAll(/\/\*.*?\*\//gs, '').replaceAll(/\s*\n\s*/g, '\n');
-  return Buffer.from(lines.replaceAll(/(?<=[{};,:])\n|\n(?=\})|(?<=:) | (?=\{)/g, ''));
+  const joined = lines.replaceAll(/(?<=[{};,:])\n|\n(?=\})|(?<=[:,]) | (?=\{)/g, '');
+  return Buffer.from(
+    joined
+      .replaceAll(';}', '}')
+      .replaceAll(' > ', '>')
+      .replaceAll(/(?<=[\s:,(-])0(?=\.\d)/g, ''),
+  );
 }
 
 function readFolder(folder: URL, extension: string): [string, Buffer][] {

@@ -53,6 +53,7 @@ function paint(context: CanvasRenderingContext2D, colour: string): void {
   }
 }
 
+const painter = byId('edit-paint', HTMLButtonElement);
 const eraser = byId('edit-erase', HTMLButtonElement);
 const undo = byId('edit-undo', HTMLButtonElement);
 const clear = byId('edit-clear', HTMLButtonElement);
@@ -118,9 +119,11 @@ function startPainting(): void {
   }
 }
 
-eraser.addEventListener('click', () => {
-  eraser.setAttribute('aria-pressed', String(eraser.getAttribute('aria-pressed') !== 'true'));
-});
+for (const chosen of [painter, eraser]) {
+  chosen.addEventListener('click', () => {
+    for (const tool of [painter, eraser]) tool.setAttribute('aria-pressed', String(tool === chosen));
+  });
+}
 undo.addEventListener('click', () => {
   parts.pop();
   changed();

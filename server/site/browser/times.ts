@@ -8,15 +8,6 @@ const DATES = 'en-GB';
 const UTC = { timeZone: 'UTC', timeZoneName: 'short' } as const;
 const CLOCK = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
 
-/** Of a moment: `18 Apr 2026`, in Vietnamese `18/04/2026`, by UTC. Undefined if the text is no moment. */
-export function dateOf(moment: string): string | undefined {
-  const at = new Date(moment);
-  if (Number.isNaN(at.getTime())) return undefined;
-  const isVietnamese = document.documentElement.lang === 'vi';
-  const [day, month] = isVietnamese ? (['2-digit', '2-digit'] as const) : (['numeric', 'short'] as const);
-  return new Intl.DateTimeFormat(DATES, { day, month, year: 'numeric', timeZone: 'UTC' }).format(at);
-}
-
 /** By the language of the page, as the server writes them. */
 export function showLocalTimes(root: Document): void {
   const isVietnamese = root.documentElement.lang === 'vi';

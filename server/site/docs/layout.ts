@@ -25,7 +25,7 @@ export interface DocsPage {
   /** Address of the page, for the navigation. */
   url: string;
   content: Html;
-  /** Anchors in the page, which the navigation lists below its entry. Default: none. */
+  /** Operations in the page, which the navigation lists below its entry. Default: none. */
   sections?: readonly { id: string; title: string }[];
   /** Anchors in the page, which stand in a column at its right, or in a fold above it. Default: none. */
   toc?: readonly { id: string; title: string }[];
@@ -102,10 +102,20 @@ function sameInEnglish(name: string, locale: Locale): Html | false {
   return locale.language !== 'en' && localName(name, locale) === name && html` lang="en"`;
 }
 
+/** Marks the title of an operation that has no other in the language of the visitor. */
+export function sameOperation(summary: string, locale: Locale): Html | false {
+  return locale.language !== 'en' && operationTitle(summary, locale) === summary && html` lang="en"`;
+}
+
 /** The name of a group, or the title of a page, in the language of the visitor; as it is where it has no other. */
 export function localName(name: string, { texts }: Locale): string {
   const { groups, pages }: Readonly<Record<'groups' | 'pages', Readonly<Record<string, string>>>> = texts.documentation;
   return groups[name] ?? pages[name] ?? name;
+}
+
+/** The title of an operation in the language of the visitor; as it is where it has no other. */
+export function operationTitle(summary: string, { texts }: Locale): string {
+  return texts.documentation.operations[summary] ?? summary;
 }
 
 /** Folded, unless the page is one of them. */
@@ -118,7 +128,7 @@ function navigationGroup({ title, pages }: NavigationGroup, { url, sections = []
       return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}${sameInEnglish(page.title, locale)}>${localName(page.title, locale)}</a>${
         isHere &&
         sections.length > 0 &&
-        html`<ul class="docs-sections"${language !== 'en' && html` lang="en"`}>${sections.map((section) => html`<li><a href="#${section.id}">${section.title}</a></li>`)}</ul>`
+        html`<ul class="docs-sections">${sections.map(({ id, title: summary }) => html`<li><a href="#${id}"${sameOperation(summary, locale)}>${operationTitle(summary, locale)}</a></li>`)}</ul>`
       }</li>`;
     },
   )}</ul></details>`;

@@ -9,6 +9,7 @@ import type { Locale } from '../language/index.js';
 import { codeBlock, codeText, copyButton, type Html, html, scriptedButton } from '../page.js';
 import { codeOf, type ExampleRequest, exampleOf, LANGUAGES } from './examples.js';
 import { fieldList, inEnglish, inline, parameterList, typeOf } from './fields.js';
+import { operationTitle, sameOperation } from './layout.js';
 import { type Content, type Operation, type Parameter, refName } from './operations.js';
 
 export interface OperationView {
@@ -25,7 +26,7 @@ export function operationSection({ operation, baseUrl, isOpen }: OperationView, 
   const { id, summary, description } = operation;
   const example = exampleOf(operation, baseUrl);
   const en = inEnglish(locale);
-  return html`<details class="docs-fold" name="operations"${isOpen && html` open`}><summary><h2 id="${id}-title"${en}>${summary}</h2> ${endpoint(operation)}</summary>
+  return html`<details class="docs-fold" name="operations"${isOpen && html` open`}><summary><h2 id="${id}-title"${sameOperation(summary, locale)}>${operationTitle(summary, locale)}</h2> ${endpoint(operation)}</summary>
 <section class="operation" id="${id}" aria-labelledby="${id}-title">
 <div class="operation-words stack-small">
 <p${en}>${inline(description)}</p>
@@ -130,13 +131,13 @@ function errors({ id, errors: all }: Operation, { texts: { reference: t } }: Loc
 function exampleTabs({ id, summary }: Operation, example: ExampleRequest, locale: Locale): Html {
   const t = locale.texts.reference;
   return html`<figure class="code example">
-<figcaption class="code-head"><fieldset class="languages"><legend class="visually-hidden">${t.languageOf(summary)}</legend>${LANGUAGES.map(
+<figcaption class="code-head"><fieldset class="languages"><legend class="visually-hidden">${t.languageOf(operationTitle(summary, locale))}</legend>${LANGUAGES.map(
     ({ id: language, title }, index) =>
       html`<label><input type="radio" name="language-${id}" value="${language}"${index === 0 && html` checked`}> ${title}</label>`,
   )}</fieldset></figcaption>
 ${LANGUAGES.map(
   ({ id: language, title }) =>
-    html`<div class="example-code example-${language}">${copyButton(`${id}-${language}`, t.exampleFor(title), locale)}<pre tabindex="0" role="region" aria-label="${summary}: ${title}"><code id="${id}-${language}"${inEnglish(locale)}>${codeText(codeOf(example, language), language)}</code></pre></div>`,
+    html`<div class="example-code example-${language}">${copyButton(`${id}-${language}`, t.exampleFor(title), locale)}<pre tabindex="0" role="region" aria-label="${operationTitle(summary, locale)}: ${title}"><code id="${id}-${language}"${inEnglish(locale)}>${codeText(codeOf(example, language), language)}</code></pre></div>`,
 )}
 </figure>`;
 }
@@ -160,7 +161,7 @@ function tryForm(operation: Operation, { json, form }: ExampleRequest, locale: L
   const access = security.includes('session') ? 'session' : security.length > 0 ? 'key' : 'none';
   const inputs = operation.parameters.filter((one) => one.in !== 'header');
   return html`<details class="try needs-script"><summary>${t.tryIt}</summary>
-<form class="try-form stack" id="${id}-try" data-method="${method}" data-path="${path}" data-access="${access}" aria-label="${t.tryOf(summary)}">
+<form class="try-form stack" id="${id}-try" data-method="${method}" data-path="${path}" data-access="${access}" aria-label="${t.tryOf(operationTitle(summary, locale))}">
 ${inputs.map((one) => tryInput(id, one))}
 ${json !== undefined && html`<div class="field"><label for="${id}-try-body">${t.bodyAsJson}</label><textarea class="input" id="${id}-try-body" name="body" data-in="json" rows="${Math.min(14, lines(json))}" spellcheck="false">${JSON.stringify(json, null, 2)}</textarea></div>`}
 ${(form ?? []).map(({ name, value, isFile }) => html`<div class="field"><label for="${id}-try-${name}">${name}</label>${isFile ? html`<input class="input" type="file" id="${id}-try-${name}" name="${name}" data-in="form" required>` : html`<input class="input" id="${id}-try-${name}" name="${name}" data-in="form" value="${value}">`}</div>`)}

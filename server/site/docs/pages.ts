@@ -7,7 +7,7 @@
 import type { Locale } from '../language/index.js';
 import { badge, codeBlock, type Html, html } from '../page.js';
 import { fieldList, inEnglish, inline, typeOf } from './fields.js';
-import { type DocsPage, localName, type NavigationGroup } from './layout.js';
+import { type DocsPage, localName, type NavigationGroup, operationTitle } from './layout.js';
 import { operationSection } from './operation.js';
 import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';
 import { resultsByPage, type SearchEntry, type SearchResult } from './search.js';
@@ -209,7 +209,7 @@ function pageResults({ place, results: [...found] }: PageResults, locale: Locale
   const { language, texts } = locale;
   const best = found.splice(0, found.length > BEST_RESULTS + 1 ? BEST_RESULTS : found.length);
   const list = (some: readonly SearchResult[]) =>
-    html`<ol${language !== 'en' && html` lang="en"`}>${some.map(resultEntry)}</ol>`;
+    html`<ol${language !== 'en' && html` lang="en"`}>${some.map((one) => resultEntry(one, locale))}</ol>`;
   return html`<section class="results"><h2>${localPlace(place, locale)}</h2>${list(best)}${found.length > 0 && html`<details><summary>${texts.documentation.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
 }
 
@@ -222,14 +222,19 @@ export function localPlace(place: string, locale: Locale): string {
     .join(' › ');
 }
 
-function resultEntry({ title, url, kind, excerpt }: SearchResult): Html {
+/** Titles of pages and operations, and the meaning of an error, are in the language of the visitor where it has them. */
+function resultEntry({ title, url, kind, excerpt }: SearchResult, locale: Locale): Html {
+  const { language, texts } = locale;
+  const own = html` lang="${language}"`;
+  const local = operationTitle(localName(title, locale), locale);
+  const meaning = language !== 'en' && url === `${ERRORS_URL}#${title}` && texts.errors.meaningOf(title);
   const words = excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`));
   const [method = '', path] = kind?.split(' ') ?? [];
   const mark =
     path === undefined
       ? kind
       : html`<span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code>`;
-  return html`<li><h3><a href="${url}">${title}</a></h3>${mark !== undefined && html`<span class="small muted">${mark}</span>`}<p>${words}</p></li>`;
+  return html`<li><h3><a href="${url}"${local !== title && own}>${local}</a></h3>${mark !== undefined && html`<span class="small muted">${mark}</span>`}${meaning ? html`<p${own}>${inline(meaning)}</p>` : html`<p>${words}</p>`}</li>`;
 }
 
 /** What of the API reference can be found. An object is on the page of each group that has it, and found on the first. */

@@ -31,7 +31,7 @@ export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
   return {
     title: t.title,
     description: isOwn ? t.ownDescription : t.description,
-    styles: ['home.css', 'plan-cards.css', 'examples.css', 'code.css'],
+    styles: ['examples.css', 'home.css', 'plan-cards.css', 'code.css'],
     scripts: ['api-forms.js'],
     content: html`<div class="frame hero">
 <div class="hero-words">

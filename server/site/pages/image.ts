@@ -101,7 +101,7 @@ function editor({ id, model }: ImageView, picture: PictureView, models: readonly
 <div class="image-edit">
 <div class="stack-small">
 <div class="image-tools" role="group" aria-label="${t.tools}"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
-<button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
+<button type="button" class="button button-quiet button-small" id="edit-paint" aria-pressed="true">${t.paint}</button><button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
 <div class="image-stage"><div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div>${behind(thumbnail)}</div>
 <p class="small muted" id="edit-news" role="status"></p>
 </div>

@@ -326,7 +326,7 @@ describe('the playground in a real browser', () => {
   });
 
   it('sends the failed links of a list once more, as a list of their own', async () => {
-    await page.getByRole('button', { name: 'Try failed ones again' }).click();
+    await page.getByRole('button', { name: 'Retry failed' }).click();
     await page.getByText('List of 1 links').waitFor();
     await page.getByText('Completed · 0 of 1 read, 1 failed').waitFor();
   });
@@ -477,7 +477,7 @@ describe('the playground in a real browser', () => {
     await page.locator('#changer-voice').selectOption('onyx');
     await page.getByRole('button', { name: 'Change the voice' }).click();
     await madeBy('changer');
-    await page.getByRole('radio', { name: 'Sound effects' }).check();
+    await page.getByRole('radio', { name: 'Effects' }).check();
     await page.getByLabel('Seconds').fill('2');
     // The offline engine makes few sounds: the sample is one of them.
     await page.getByRole('button', { name: 'Try the sample text' }).click();

@@ -8,6 +8,7 @@ import { guideEntries } from '../../../server/site/docs/guide-content.js';
 import type { Operation } from '../../../server/site/docs/operations.js';
 import { resultsByPage, SearchIndex } from '../../../server/site/docs/search.js';
 import { linesOfCode, tokensOfCode } from '../../../server/site/highlight.js';
+import { VIETNAMESE_OPERATIONS } from '../../../server/site/language/texts/operation-titles.js';
 import { documentPages, readPage } from '../../support/docs/documents.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
@@ -40,7 +41,7 @@ describe('pages of the documentation', () => {
   it('have every operation of the document on one page, and none of those for browsers', async () => {
     const { paths, webhooks } = (await app.request('/openapi.json')).json as Record<
       string,
-      Record<string, Record<string, { operationId: string; tags?: string[] }>>
+      Record<string, Record<string, { operationId: string; summary: string; tags?: string[] }>>
     >;
     const described = Object.values({ ...paths, ...webhooks })
       .flatMap((methods) => Object.values(methods))
@@ -55,6 +56,7 @@ describe('pages of the documentation', () => {
       );
     }
     expect(shown).to.have.members(described.map(({ operationId }) => operationId));
+    expect(described.map(({ summary }) => summary)).to.include.members(Object.keys(VIETNAMESE_OPERATIONS));
   });
 
   it('link to places that exist', async () => {

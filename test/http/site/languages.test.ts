@@ -196,6 +196,8 @@ describe('languages of the site', () => {
     // The only title without a translation is the name of a file.
     expect(side.find('nav a[lang]').text()).to.equal('plugins.config.json');
     expect(side.find('nav a[aria-current]').text()).to.equal('Ảnh');
+    const routes = load((await vietnamese.send(`${app.url}/docs/api/images`)).text)('.docs-fold h2').first();
+    expect([routes.text(), routes.attr('lang')]).to.deep.equal(['Gửi tác vụ tạo ảnh', undefined]);
     const results = load((await vietnamese.send(`${app.url}/docs/search?q=image`)).text);
     expect(results('.page-head > :not(nav)').text()).to.match(/^“image”\d+ kết quả.*\. Nội dung bằng tiếng Anh\.$/);
     const part = results('.result-groups a[href*="in=Guides"]').attr('href');

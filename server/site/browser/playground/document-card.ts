@@ -9,9 +9,9 @@
 import { clock, element, webLink, whole } from '../elements.js';
 import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
-import { dateOf } from '../times.js';
 import { carousel } from './carousel.js';
 import {
+  dateOf,
   isLandscape,
   longText,
   type MediaLinks,

@@ -1,7 +1,7 @@
 /*
  * Parts that the cards of posts and products share: the media links of the gateway by address, pictures that are omitted
- * if they cannot be loaded, slides of a carousel, the head with pictures and words, and long texts that are folded after
- * a few lines.
+ * if they cannot be loaded, slides of a carousel, the head with pictures and words, dates, and long texts that are
+ * folded after a few lines.
  */
 
 import { element } from '../elements.js';
@@ -88,6 +88,15 @@ export function mediaHead(media: readonly HTMLElement[], words: readonly HTMLEle
     media.length > 0 && element('div', { class: 'stack-small' }, ...media),
     element('div', { class: 'document-words' }, ...words),
   );
+}
+
+/** Of a moment: `18 Apr 2026`, in Vietnamese `18/04/2026`, by UTC. Undefined if the text is no moment. */
+export function dateOf(moment: string): string | undefined {
+  const at = new Date(moment);
+  if (Number.isNaN(at.getTime())) return undefined;
+  const isVietnamese = document.documentElement.lang === 'vi';
+  const [day, month] = isVietnamese ? (['2-digit', '2-digit'] as const) : (['numeric', 'short'] as const);
+  return new Intl.DateTimeFormat('en-GB', { day, month, year: 'numeric', timeZone: 'UTC' }).format(at);
 }
 
 /** The name that people know it by. @param otherwise Of a platform without one. */

@@ -35,6 +35,8 @@ const FRAME_MS = 60;
 const SAVE_MS = 1_000;
 /** Distance from the end within which the view follows an answer, in pixels. */
 const NEAR_END = 80;
+/** Between the top of the view and a question, in pixels. */
+const ABOVE = 12;
 const SETTINGS = ['model', 'system', 'temperature', 'maximum', 'effort'] as const;
 
 const conversation = new Conversation();
@@ -122,7 +124,7 @@ async function answer(asked: Turn): Promise<void> {
   const turn = conversation.add({ parent: asked.id, role: 'assistant', text: '', model: current.model });
   render();
   save();
-  log.scrollTop = log.scrollHeight;
+  showEnd();
   let requestId: string | undefined;
   try {
     const arriving = await sendChat(bodyOf(path, current), controller.signal);
@@ -258,11 +260,24 @@ function baseUrl(): string {
   return document.querySelector<HTMLElement>('[data-base-url]')?.dataset.baseUrl ?? location.origin;
 }
 
-/** Keeps the end in view, if it was. */
+/** Keeps the end in view, if it was; from an answer that is longer than the view, its question and beginning. */
 function follow(change: () => unknown): void {
   const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END;
+  // Who has read on stays at the end.
+  const isBelow = log.scrollTop > questionTop() + 1;
   change();
-  if (isAtEnd) log.scrollTop = log.scrollHeight;
+  if (isAtEnd) showEnd(isBelow);
+}
+
+function showEnd(isBelow = false): void {
+  log.scrollTop = isBelow ? log.scrollHeight : Math.min(log.scrollHeight, questionTop());
+}
+
+/** Where the last message of the visitor is at the top of the view. */
+function questionTop(): number {
+  const asked = [...entries.querySelectorAll('.chat-own')].at(-1);
+  if (!asked) return log.scrollHeight;
+  return asked.getBoundingClientRect().top - log.getBoundingClientRect().top + log.scrollTop - ABOVE;
 }
 
 /** At most every 60 ms, and once more for the last call. */
@@ -305,7 +320,7 @@ async function restore(): Promise<void> {
   // The model of the address, if it is one for chats.
   setField('model', new URLSearchParams(location.search).get('model') ?? undefined);
   render();
-  log.scrollTop = log.scrollHeight;
+  showEnd();
 }
 
 /** Beside the folded settings of a phone. */

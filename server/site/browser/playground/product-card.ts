@@ -7,9 +7,17 @@
 import { amount, element, price, webLink, whole } from '../elements.js';
 import { fieldAt, listAt, numberAt, textAt, textsAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
-import { dateOf } from '../times.js';
 import { carousel, type Slide } from './carousel.js';
-import { longText, type MediaLinks, mediaHead, mediaLinksOf, pictureOf, ratioOf, slidesOf } from './document-parts.js';
+import {
+  dateOf,
+  longText,
+  type MediaLinks,
+  mediaHead,
+  mediaLinksOf,
+  pictureOf,
+  ratioOf,
+  slidesOf,
+} from './document-parts.js';
 
 const t = textsOf('playground-links');
 
@@ -108,16 +116,26 @@ function productWords(product: unknown): HTMLElement[] {
   const facts = [
     average !== undefined && fill(t.ofFive, { rating: amount(average) }),
     ratings !== undefined && fill(t.ratings, { count: whole(ratings) }),
-    sold !== undefined && fill(t.sold, { count: whole(sold) }),
-    stock !== undefined && fill(t.inStock, { count: whole(stock) }),
   ].filter((fact) => !!fact);
+  const counts = [[t.sold, sold] as const, [t.stock, stock] as const].flatMap(([name, count]) =>
+    count === undefined ? [] : [element('div', {}, element('dt', {}, name), element('dd', {}, whole(count)))],
+  );
   return [
     element('h3', { dir: 'auto' }, webLink(textAt(product, 'url'), textAt(product, 'name') ?? t.unnamed)),
     ...priceLine(product),
     ...(shop === undefined ? [] : [element('p', {}, `${t.from} `, webLink(textAt(product, 'shop.url'), shop))]),
-    ...(facts.length === 0 ? [] : [element('p', { class: 'small muted figures' }, facts.join(' · '))]),
+    ...(facts.length === 0 ? [] : [element('p', { class: 'small figures' }, starsOf(average), facts.join(' · '))]),
+    ...(counts.length === 0 ? [] : [element('dl', { class: 'metrics' }, ...counts)]),
     ...(text === undefined ? [] : [longText(text)]),
   ];
+}
+
+/** A drawing of a rating, which the words beside it say. */
+function starsOf(rating: number | undefined): HTMLElement | false {
+  if (rating === undefined) return false;
+  const drawn = element('span', { class: 'stars', 'aria-hidden': 'true' }, '★★★★★');
+  drawn.style.setProperty('--part', `${rating * 20}%`);
+  return element('span', {}, drawn, ' ');
 }
 
 function priceLine(product: unknown): HTMLElement[] {
@@ -149,6 +167,7 @@ function reviewEntry(review: unknown, links: MediaLinks): HTMLElement {
     element(
       'span',
       { class: 'small muted' },
+      starsOf(rating),
       [fill(t.ofFive, { rating }), ...facts].filter((fact) => fact).join(' · '),
     ),
     ' ',

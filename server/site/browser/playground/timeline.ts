@@ -96,6 +96,9 @@ function transcriptForm(
     title,
     element('div', { class: 'row' }, hint, ...(languages.length > 1 ? [label, select] : []), button),
   );
+  select.addEventListener('change', () => {
+    button.hidden = false;
+  });
   button.addEventListener('click', async () => {
     if (button.getAttribute('aria-disabled') === 'true') return;
     button.setAttribute('aria-disabled', 'true');
@@ -111,7 +114,7 @@ function transcriptForm(
         show(found);
         hint.remove();
         // Another language is another request.
-        button.hidden = languages.length < 2;
+        button.hidden = true;
         result.focus({ preventScroll: true });
       } else {
         note.replaceChildren(await missing(answer, { data, hasMore: languages.length > 1, problem, work }));
@@ -207,26 +210,26 @@ interface TranscriptView {
   transcript: unknown;
   /** Lines with a time, chapters among them; without any the text alone is shown. */
   timed: readonly Line[];
-  /** What can be done with the words. */
-  steps: HTMLElement;
+  /** What can be done with the words: they are saved, or asked about. */
+  steps: { save: HTMLElement; question: HTMLElement };
   player: Player | undefined;
 }
 
-function transcriptParts({ transcript, timed, steps, player }: TranscriptView): HTMLElement[] {
+function transcriptParts({ transcript, timed, steps: { save, question }, player }: TranscriptView): HTMLElement[] {
   const language = textAt(transcript, 'language');
   const source = SOURCES[textAt(transcript, 'source') ?? ''] ?? t.found;
   const from = `${source}${language === undefined ? '' : `, ${nameOf(language)}`}.`;
   const note = (words: string) => element('p', { class: 'small muted' }, words);
   if (timed.length === 0) {
     const text = textAt(transcript, 'text') ?? t.noWords;
-    return [steps, element('p', { class: 'transcript', tabindex: '0' }, text), note(from)];
+    return [save, element('p', { class: 'transcript', tabindex: '0' }, text), note(from), question];
   }
-  const tools = element('div', { class: 'row transcript-tools' }, searchField(timed, player), steps);
-  return [tools, listOf(timed), note(player ? `${from} ${t.searchKeys}` : from)];
+  const tools = element('div', { class: 'row transcript-tools' }, searchField(timed, player), save);
+  return [tools, listOf(timed), note(player ? `${from} ${t.searchKeys}` : from), question];
 }
 
 /** What can be done with the words: a question about them in the chat, and a file. */
-function nextSteps(data: unknown, transcript: unknown): HTMLElement {
+function nextSteps(data: unknown, transcript: unknown): TranscriptView['steps'] {
   const spoken = listAt(transcript, 'segments').flatMap((segment) => textAt(segment, 'text') ?? []);
   const text = textAt(transcript, 'text') ?? spoken.join('\n');
   const title = textAt(data, 'common.title') ?? t.untitled;
@@ -244,7 +247,7 @@ function nextSteps(data: unknown, transcript: unknown): HTMLElement {
     { href, download: 'transcript.txt', class: 'button button-quiet button-small' },
     t.saveText,
   );
-  return element('div', { class: 'row' }, question, save);
+  return { save: element('div', {}, save), question: element('div', {}, question) };
 }
 
 function listOf(lines: readonly Line[]): HTMLElement {

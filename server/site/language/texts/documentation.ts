@@ -6,6 +6,7 @@
 
 import { type Html, html } from '../../html.js';
 import { counted, FORMATS } from '../formats.js';
+import { VIETNAMESE_OPERATIONS } from './operation-titles.js';
 
 const { count } = FORMATS.vi;
 
@@ -26,6 +27,8 @@ const en = {
   },
   /** Titles of pages in the navigation; in English they are those of the pages. */
   pages: {} as Readonly<Record<string, string>>,
+  /** Titles of operations; in English they are those of the routes. */
+  operations: {} as Readonly<Record<string, string>>,
   overview: {
     description: 'Guides, and every route of the gateway with what it takes and what it answers.',
     words: 'Guides for clients and operators, and the API reference with every route of the gateway.',
@@ -178,6 +181,7 @@ const vi: typeof en = {
     Develop: 'Phát triển',
   },
   pages: VIETNAMESE_TITLES,
+  operations: VIETNAMESE_OPERATIONS,
   overview: {
     description: 'Hướng dẫn và mọi đường dẫn của cổng API: nhận gì, trả lời gì.',
     words: 'Hướng dẫn cho người gọi API và người vận hành, cùng phần tra cứu mọi đường dẫn của cổng.',

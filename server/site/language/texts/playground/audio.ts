@@ -5,7 +5,7 @@
  */
 
 const en = {
-  speech: 'Text to speech',
+  speech: 'Speech',
   trySample: 'Try the sample text',
   speechBefore: 'The spoken text appears here, to play and as an MP3.',
   hearingBefore: 'Lines with their times, to play from, and as text or subtitles:',
@@ -38,7 +38,7 @@ const en = {
     de: 'German',
   },
   transcribe: 'Transcribe',
-  sounds: 'Sound effects',
+  sounds: 'Effects',
   sound: 'Sound',
   soundSample: 'Waves on a quiet beach',
   seconds: 'Seconds, 0.5 to 30',
@@ -83,7 +83,7 @@ const vi: typeof en = {
     de: 'Tiếng Đức',
   },
   transcribe: 'Chép lời',
-  sounds: 'Hiệu ứng âm thanh',
+  sounds: 'Hiệu ứng',
   sound: 'Âm thanh',
   soundSample: 'Sóng biển rì rào (ocean waves)',
   seconds: 'Số giây, 0,5 đến 30',
@@ -106,7 +106,6 @@ const scriptEn = {
   spoken: 'What was spoken',
   soundMade: 'The sound',
   changedVoice: 'The changed voice',
-  yourRecording: 'Your recording',
   download: 'Download',
   downloadText: 'Download as text',
   downloadSubtitles: 'Download as subtitles',
@@ -140,7 +139,6 @@ const scriptVi: typeof scriptEn = {
   spoken: 'Lời đã đọc',
   soundMade: 'Âm thanh đã tạo',
   changedVoice: 'Giọng đã đổi',
-  yourRecording: 'Bản ghi âm của bạn',
   download: 'Tải xuống',
   downloadText: 'Tải văn bản',
   downloadSubtitles: 'Tải phụ đề',
