@@ -55,8 +55,9 @@ describe('the playground in a real browser', () => {
         { use: invented({ extract, probeLinks: [{ url: LINK, fills: {} }] }) },
         { use: inventedShop({ extract: async ({ link }) => richProduct(link.id) }) },
         { use: echoText, options: { model: 'm-5.5' } },
-        { use: offlineSpeech },
-        { use: ffmpegAudio },
+        // On a busy machine, engines take longer than people wait.
+        { use: offlineSpeech, timeoutMs: 120_000 },
+        { use: ffmpegAudio, timeoutMs: 120_000 },
       ],
     });
     browser = await launchPageBrowser(executable);
