@@ -3,7 +3,7 @@
  * pages show the sentences that answers have.
  */
 
-import { VIETNAMESE_ERRORS } from './texts/errors.js';
-import { VIETNAMESE_LIMITATIONS } from './texts/limitations.js';
+import { VIETNAMESE_ERRORS } from './texts/errors/errors.js';
+import { VIETNAMESE_LIMITATIONS } from './texts/errors/limitations.js';
 
 export const VIETNAMESE_SENTENCES = { errors: VIETNAMESE_ERRORS, limitations: VIETNAMESE_LIMITATIONS };

@@ -4,7 +4,7 @@
  * reports a code without them.
  */
 
-import type { ErrorCode } from '../../../../core/runtime/index.js';
+import type { ErrorCode } from '../../../../../core/runtime/index.js';
 
 export interface Remedy {
   cause: string;

@@ -4,8 +4,8 @@
  * sentence.
  */
 
-import type { ErrorCode } from '../../../../core/runtime/index.js';
-import { actionOfCode, causeOfCode, wordsOfCode } from '../../../usage/index.js';
+import type { ErrorCode } from '../../../../../core/runtime/index.js';
+import { actionOfCode, causeOfCode, wordsOfCode } from '../../../../usage/index.js';
 import { VIETNAMESE_REMEDIES } from './error-remedies.js';
 
 /** Codes of the usage log where no answer was sent. */
