@@ -137,8 +137,8 @@ ${used.spent !== undefined && fact(t.spent, used.spent)}
 <div class="key-bounds"><dl>
 ${(own?.grants || !isLimited) && fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
 ${own?.models && fact(t.models, renderModels(key, locale))}
-${key.expiresAt !== null && fact(t.expires, renderEnd(key, locale))}
-${own?.rpm !== undefined && fact(t.rpm, renderRpm(key, locale))}
+${key.expiresAt !== null && fact(t.expires, renderEnd(key.expiresAt, own, locale))}
+${own?.rpm !== undefined && key.rpm !== null && fact(t.rpm, renderRpm(key.rpm, key.planRpm, locale))}
 </dl>
 ${budgets.map((budget) => renderBudget(budget, locale))}</div>`;
 }
@@ -156,18 +156,15 @@ function renderModels({ models, own }: KeyDetails, { texts, count }: Locale): st
   return more > 0 ? t.andMore(shown, count(more)) : shown;
 }
 
-function renderRpm({ rpm, planRpm, own }: KeyDetails, { texts, count }: Locale): string {
+function renderRpm(rpm: number, planRpm: KeyDetails['planRpm'], { texts, count }: Locale): string {
   const { facts: t } = texts.keys;
-  if (rpm === null) return t.unlimited;
-  if (own?.rpm === undefined || rpm === planRpm) return t.ofPlan(count(rpm));
+  if (rpm === planRpm) return t.ofPlan(count(rpm));
   return planRpm === null || planRpm === undefined ? count(rpm) : t.own(count(rpm), count(planRpm));
 }
 
-function renderEnd({ expiresAt, own }: KeyDetails, locale: Locale): Html | string {
-  const { facts: t } = locale.texts.keys;
-  if (expiresAt === null) return t.never;
+function renderEnd(expiresAt: number, own: KeyDetails['own'], locale: Locale): Html | string {
   const day = lastDay(expiresAt, locale);
-  return own?.expiresAt === expiresAt ? day : t.withPlan(day);
+  return own?.expiresAt === expiresAt ? day : locale.texts.keys.facts.withPlan(day);
 }
 
 /** What is left of a budget of one amount. */
