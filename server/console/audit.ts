@@ -7,6 +7,7 @@ import { type AuditFilter, auditDays, listAudit } from '../admin/index.js';
 import { AUDIT_ACTIONS } from '../audit/index.js';
 import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
+import { isOrderCode } from '../payments/index.js';
 import { filterCard, html, linkTo } from '../site/index.js';
 import {
   type ConsoleCall,
@@ -44,7 +45,7 @@ export function auditPages(services: ConsoleServices): Route[] {
 
 /** Who is meant by a name: the text itself, or users that have it as their address or name. */
 async function personsOf({ state: { users } }: ConsoleServices, text: string) {
-  if (/^[\w-]+:|^(?:user|acct|inv|inc)_|^MG[0-9A-Z]{8}$/.test(text)) return [];
+  if (/^[\w-]+:|^(?:user|acct|inv|inc)_/.test(text) || isOrderCode(text)) return [];
   const found = await users.list({ search: text, limit: PERSONS });
   return found.filter(({ email, name }) =>
     [email, name].some((one) => one?.toLowerCase().startsWith(text.toLowerCase()) === true),

@@ -18,7 +18,7 @@ import {
 } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import type { StatementLine } from '../ledger/index.js';
-import type { OrderRecord } from '../payments/index.js';
+import { isOrderCode, type OrderRecord } from '../payments/index.js';
 import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../site/index.js';
 import {
   type ConsoleCall,
@@ -35,8 +35,6 @@ import { chooseOwner, readOwner } from './owner-filter.js';
 import { actorName, backTo, emptyList, facts, ownersOf, type People, peopleOf, searchBar, section } from './parts.js';
 
 const PATH = '/admin/balances';
-/** A reference that is an order. */
-const ORDER = /^MG[0-9A-Z]{8}$/;
 const ID = { id: { description: 'Id of the account, or of its user.' } };
 const ERRORS = ['user_not_found', 'account_not_found', 'invalid_value'] as const;
 
@@ -404,7 +402,7 @@ function renderLines({ user, balance, lines }: WholeBalance, people: People, loc
       {
         head: texts.balance.kind,
         cell: ({ kind, note, reference }) =>
-          html`<span class="entry">${kinds[kind] ?? kind}</span><span class="detail small muted">${kind === 'adjustment' ? html`${t.by} ${actorName(note, people, locale)}` : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html` · ${ORDER.test(reference) ? html`<a href="/admin/orders/${reference}"><code>${reference}</code></a>` : html`<bdi class="said">${reference}</bdi>`}`}</span>`,
+          html`<span class="entry">${kinds[kind] ?? kind}</span><span class="detail small muted">${kind === 'adjustment' ? html`${t.by} ${actorName(note, people, locale)}` : html`<bdi class="clip" title="${note}">${note}</bdi>`}${reference !== '' && html` · ${isOrderCode(reference) ? html`<a href="/admin/orders/${reference}"><code>${reference}</code></a>` : html`<bdi class="said">${reference}</bdi>`}`}</span>`,
       },
       { head: texts.balance.amount, isNumber: true, inCard: 'end', cell: (line) => movementOf(line, locale) },
       { head: texts.balance.left, isNumber: true, cell: (line) => moneyOf(line, line.left, locale) },

@@ -6,6 +6,7 @@
 
 import type { AdminServices } from '../admin/index.js';
 import type { AuditEntry } from '../audit/index.js';
+import { isOrderCode } from '../payments/index.js';
 import { copyableId, dataTable, type Html, html, type Locale, planName } from '../site/index.js';
 import { actorName, emptyList, type People, peopleOf, section } from './parts.js';
 
@@ -109,7 +110,7 @@ function pathOf(subject: string, action: string): string | undefined {
   const part = encodeURIComponent(subject);
   if (action.startsWith('model.')) return `/admin/models/${part}`;
   if (/^(?:user|acct)_\w+$/.test(subject)) return `/admin/users/${part}`;
-  if (/^MG[0-9A-Z]{8}$/.test(subject)) return `/admin/orders/${part}`;
+  if (isOrderCode(subject)) return `/admin/orders/${part}`;
   if (/^[a-z]+job_\w+$|^batch_\w+$/.test(subject)) return `/admin/jobs/${part}`;
   if (/^group:./.test(subject)) return `/admin/groups?q=${encodeURIComponent(subject.slice('group:'.length))}`;
   if (/^inv_\w+$/.test(subject)) return '/admin/invitations';

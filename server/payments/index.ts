@@ -9,6 +9,7 @@ export { balanceRoutes } from './balance-routes.js';
 export { type BankAppLink, bankAppLinks } from './bank-apps.js';
 export { BankStatementError, readBankStatement } from './bank-statement.js';
 export { paymentWebhookRoutes } from './bank-webhook-routes.js';
+export { isOrderCode } from './order-changes.js';
 export type { OrderRecord, OrderState, RecordedTransaction, Recording } from './order-records.js';
 export { Orders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';

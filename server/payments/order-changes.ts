@@ -235,6 +235,13 @@ export function newOrderCode(): string {
   return PREFIX + Array.from({ length: LENGTH }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
 }
 
+const CODE = new RegExp(`^${PREFIX}[0-9A-Z]{${LENGTH}}$`);
+
+/** Whether a text has the form of a code. */
+export function isOrderCode(text: string): boolean {
+  return CODE.test(text);
+}
+
 /**
  * Every part of a text that may be a code. Banks change case and drop blanks and punctuation, which may also join a
  * code and adjacent words; people write O for 0 and I or L for 1.
