@@ -1,12 +1,23 @@
 /*
- * Incidents of the status page for operators: list, report, close.
+ * Incidents of the status page for operators: list, report, update, rename, close. An incident is answered with its
+ * updates, newest first, and the state that they name. All rules are those of server/status, which the console and the
+ * command line use as well, and each change is in the audit log.
  */
 
 import { optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import { isoTime, parseIsoTime } from '../format/index.js';
 import { OneOf, type Route } from '../http/index.js';
-import { INCIDENT_KINDS, type Incident, type IncidentKind } from '../status/index.js';
+import {
+  INCIDENT_KINDS,
+  INCIDENT_STATES,
+  type Incident,
+  type IncidentKind,
+  type IncidentState,
+  MAX_INCIDENT_TEXT,
+  MAX_INCIDENT_TITLE,
+  stateOfIncident,
+} from '../status/index.js';
 import { type AdminActor, adminRoute, strict } from './admin-route.js';
 import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rangeOf, readPage } from './lists.js';
 import type { AdminServices, Stored } from './services.js';
@@ -30,20 +41,58 @@ export async function closeIncident(
   id: string,
   { outcome, actor }: { outcome: string | null } & Pick<AdminActor, 'actor'>,
 ): Promise<Incident> {
-  const incident = await incidents.close(id, { outcome, actor });
+  return known(await incidents.close(id, { outcome, actor }));
+}
+
+/** Adds an update, or ends the incident with it. @param state Null: it stays. @throws GatewayError `invalid_value`. */
+export async function updateIncident(
+  { state: { incidents } }: Stored<'incidents'>,
+  id: string,
+  update: { state: IncidentState | null; text: string } & Pick<AdminActor, 'actor'>,
+): Promise<Incident> {
+  return known(await incidents.update(id, update));
+}
+
+/** @throws GatewayError `invalid_value`. */
+export async function renameIncident(
+  { state: { incidents } }: Stored<'incidents'>,
+  id: string,
+  change: { title: string } & Pick<AdminActor, 'actor'>,
+): Promise<Incident> {
+  return known(await incidents.rename(id, change));
+}
+
+function known(incident: Incident | undefined): Incident {
   if (incident) return incident;
   throw new GatewayError('invalid_value', 'There is no incident with this id.', { param: 'id' });
 }
 
 /** An incident for the API and the `--json` output. */
-export function describeIncident({ id, kind, title, message, outcome, startedAt, endedAt }: Incident) {
-  return { id, kind, title, message, outcome, started_at: isoTime(startedAt), ended_at: isoTime(endedAt) };
+export function describeIncident(incident: Incident) {
+  const { id, kind, title, message, updates, outcome, startedAt, endedAt } = incident;
+  const last = endedAt === null || outcome === null ? [] : [{ at: endedAt, state: 'resolved', text: outcome }];
+  return {
+    id,
+    kind,
+    title,
+    message,
+    state: stateOfIncident(incident),
+    updates: [...last, ...updates].map(({ at, state, text }) => ({ at: isoTime(at), state, text })),
+    outcome,
+    started_at: isoTime(startedAt),
+    ended_at: isoTime(endedAt),
+  };
 }
 
-const Words = Type.String({ minLength: 1, maxLength: 2_000 });
+const Title = Type.String({
+  minLength: 1,
+  maxLength: MAX_INCIDENT_TITLE,
+  description: 'What is wrong, in a few words.',
+});
+const Words = Type.String({ minLength: 1, maxLength: MAX_INCIDENT_TEXT });
 const NewIncidentBody = Type.Object(
   {
-    title: Type.String({ minLength: 1, maxLength: 200, description: 'What is wrong, in a few words.' }),
+    title: Title,
     kind: optional(Type.Unsafe<IncidentKind>(OneOf(...INCIDENT_KINDS)), 'Default `degraded`.', 'outage'),
     message: optional(Words, 'What users notice, and what is being done.'),
     started_at: optional(
@@ -53,11 +102,23 @@ const NewIncidentBody = Type.Object(
   },
   strict,
 );
+const Update = Type.Object(
+  {
+    text: Type.String({ minLength: 1, maxLength: MAX_INCIDENT_TEXT, description: 'What is known now.' }),
+    state: optional(
+      Type.Unsafe<IncidentState>(OneOf(...INCIDENT_STATES)),
+      'How far the work is; `resolved` ends the incident. Default: as before.',
+      'identified',
+    ),
+  },
+  strict,
+);
 const Closing = Type.Object({ outcome: optional(Words, 'How it ended.') }, strict);
 
 export function incidentRoutes(services: AdminServices): Route[] {
   const { state, clock } = services;
   const answer = { description: 'The incident.', name: 'Incident', schema: IncidentShape };
+  const params = { id: { description: 'Id of the incident.', example: 'inc_1f0c93ab' } };
   return [
     adminRoute(services, {
       method: 'GET',
@@ -83,8 +144,37 @@ export function incidentRoutes(services: AdminServices): Route[] {
     }),
     adminRoute(services, {
       method: 'POST',
+      path: '/incidents/:id',
+      params,
+      summary: 'Rename an incident',
+      description: 'Gives an incident another title, also one that has ended.',
+      body: Type.Object({ title: Title }, strict),
+      example: { title: 'Images and speech are slow' },
+      answer,
+      errors: ['invalid_value'],
+      async run({ param, body: { title }, by: { actor } }) {
+        return describeIncident(await renameIncident(services, param('id'), { title, actor }));
+      },
+    }),
+    adminRoute(services, {
+      method: 'POST',
+      path: '/incidents/:id/updates',
+      params,
+      summary: 'Post an update of an incident',
+      description:
+        'Says on the status page what is known now, and how far the work is. One with the state `resolved` ends the incident. An incident has at most 50 updates, and one that has ended takes none.',
+      body: Update,
+      example: { state: 'identified', text: 'A server of our provider failed. Jobs wait and are not lost.' },
+      answer,
+      errors: ['invalid_value'],
+      async run({ param, body: { text, state = null }, by: { actor } }) {
+        return describeIncident(await updateIncident(services, param('id'), { text, state, actor }));
+      },
+    }),
+    adminRoute(services, {
+      method: 'POST',
       path: '/incidents/:id/close',
-      params: { id: { description: 'Id of the incident.', example: 'inc_1f0c93ab' } },
+      params,
       summary: 'Close an incident',
       description: 'Ends an incident. One that was closed before stays as it is.',
       body: Closing,

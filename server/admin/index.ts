@@ -46,7 +46,7 @@ export {
   type WholeBalance,
 } from './balances.js';
 export { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets, showGroup } from './groups.js';
-export { closeIncident, describeIncident, listIncidents } from './incidents.js';
+export { closeIncident, describeIncident, listIncidents, renameIncident, updateIncident } from './incidents.js';
 
 export {
   cancelJob,

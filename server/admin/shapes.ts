@@ -281,6 +281,21 @@ export const IncidentShape = Type.Object({
   kind: field(Text, '`outage`, `degraded` or `maintenance`.', 'degraded'),
   title: field(Text, 'What is wrong.'),
   message: field(MaybeText, 'What users notice. Null without one.'),
+  state: field(
+    MaybeText,
+    '`investigating`, `identified`, `monitoring` or `resolved`. Null for maintenance of which no update says it.',
+    'identified',
+  ),
+  updates: field(
+    Type.Array(
+      Type.Object({
+        at: field(Text, 'When it was posted (RFC 3339).'),
+        state: field(MaybeText, 'How far the work was. Null if it does not say.', 'identified'),
+        text: field(Text, 'What is known.'),
+      }),
+    ),
+    'What was posted after the message, newest first; also how it ended.',
+  ),
   outcome: field(MaybeText, 'How it ended. Null without one.'),
   started_at: field(Text, 'When it began or will begin (RFC 3339).'),
   ended_at: field(MaybeText, 'When it ended (RFC 3339). Null while it is open.'),

@@ -82,6 +82,8 @@ export const AUDIT_ACTIONS = [
   'group.deleted',
   'alert.acknowledged',
   'incident.added',
+  'incident.updated',
+  'incident.renamed',
   'incident.closed',
   'model.closed',
   'model.opened',

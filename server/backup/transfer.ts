@@ -382,6 +382,7 @@ const GOES_ALONG: Readonly<Record<keyof Tables, boolean>> = {
   blocked_links: true,
   probe_results: true,
   incidents: true,
+  incident_updates: true,
   alerts: true,
   alert_messages: false,
   alert_turns: false,

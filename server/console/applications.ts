@@ -5,7 +5,7 @@
 
 import { type ListedApplication, listApplications } from '../admin/index.js';
 import type { Route } from '../http/index.js';
-import { dataTable, emptyState, type Html, html, type Locale } from '../site/index.js';
+import { copyIcon, dataTable, emptyState, type Html, html, type Locale } from '../site/index.js';
 import { type ConsoleServices, consolePage } from './console-route.js';
 import { facts, section, userRowLink } from './parts.js';
 
@@ -25,7 +25,7 @@ export function applicationPages(services: ConsoleServices): Route[] {
           content:
             applications.length === 0
               ? html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`
-              : html`<section class="card" aria-label="${t.issuer}">${facts([[t.issuer, html`<bdi class="mono small whole">${services.site().url}</bdi>`]])}<p class="small muted">${t.issuerWords}</p></section>
+              : html`<section class="card" aria-label="${t.issuer}">${facts([[t.issuer, copyableText(services.site().url, t.issuer, locale)]])}<p class="small muted">${t.issuerWords}</p></section>
 ${applications.map((one, index) => renderApplication(one, index, locale))}`,
         };
       },
@@ -37,8 +37,8 @@ function renderApplication({ name, redirectUris, signIns }: ListedApplication, i
   const t = locale.texts.console.applications;
   const [latest] = signIns;
   const about = facts([
-    [t.clientId, html`<code>${name}</code>`],
-    [t.addresses, html`${redirectUris.map((uri) => html`<bdi class="mono small whole wide">${uri}</bdi> `)}`],
+    [t.clientId, copyableText(name, t.clientId, locale)],
+    [t.addresses, html`${redirectUris.map((uri) => copyableText(uri, t.addresses, locale))}`],
   ]);
   return section(
     `application-${index}`,
@@ -47,6 +47,11 @@ function renderApplication({ name, redirectUris, signIns }: ListedApplication, i
 ${signIns.length > 0 && renderSignIns(signIns, locale)}`,
     html`<span class="small muted">${latest ? html`${t.last}: ${locale.minute(latest.at)}` : t.noSignIns}</span>`,
   );
+}
+
+/** Whole, since it is typed into another application, with a button that copies it. */
+function copyableText(text: string, what: string, locale: Locale): Html {
+  return html`<span class="copyable copyable-whole wide whole"><bdi class="mono small">${text}</bdi>${copyIcon(what, locale)}</span>`;
 }
 
 function renderSignIns(signIns: ListedApplication['signIns'], locale: Locale): Html {

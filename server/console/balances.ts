@@ -198,15 +198,24 @@ ${dataTable<ListedBalance>({
     {
       head: t.amount,
       isNumber: true,
+      inCard: 'end',
       cell: ({ balance }) => (balance ? moneyOf(balance, balance.amount, locale) : '–'),
     },
     {
       head: t.reserved,
+      cardHead: t.reserved,
       isNumber: true,
+      inCard: 'foot',
       cell: ({ balance }) => (balance ? moneyOf(balance, balance.reserved, locale) : '–'),
     },
-    { head: t.topsUp, cell: ({ topsUp }) => (topsUp === null ? t.asSetting : topsUp ? t.yes : t.no) },
-    { head: t.state, inCard: 'end', cell: ({ balance }) => balance && stateBadge(balance, locale) },
+    {
+      head: t.state,
+      inCard: 'edge',
+      cell: ({ balance, topsUp }) => {
+        const tops = topsUp === null ? false : topsUp ? t.topsUp : t.topsUpNot;
+        return html`${balance && stateBadge(balance, locale)}${tops && html`<span class="detail small muted">${tops}</span>`}`;
+      },
+    },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters: { q: search }, ...(next && { next }) })}

@@ -254,9 +254,8 @@ async function send(context: ParamsContext, visit: Visit, page: ConsolePage, pro
   const t = locale.texts.console;
   const words =
     typeof done === 'string' && Object.hasOwn(t.done, done) ? t.done[done as keyof typeof t.done] : undefined;
-  const nameOf = (path: ConsolePath) => t.pages[path === '' ? 'overview' : path];
   const framed = html`<div class="frame console">
-<nav class="console-nav" aria-label="${t.title}"><details class="fold"><summary>${nameOf(current)}</summary>${renderLinks(visit, current, locale)}</details></nav>
+<nav class="console-nav" aria-label="${t.title}"><details class="fold"><summary>${t.title}</summary>${renderLinks(visit, current, locale)}</details></nav>
 <div class="stack console-main">
 <div class="page-head"><div>${back && html`<p class="back">${back}</p>`}<h1>${title}</h1>${lead !== undefined && html`<p>${lead}</p>`}</div>${primary}</div>
 ${words !== undefined && problem === undefined && html`<p class="notice notice-good" role="status" tabindex="-1" autofocus>${words}</p>`}
@@ -267,7 +266,7 @@ ${content}
     title: `${title} · ${t.title}`,
     current: '/admin',
     content: framed,
-    styles: ['tables.css', 'activity.css', 'console.css', 'console-forms.css'],
+    styles: ['tables.css', 'activity.css', 'console.css'],
     // Text of a user cannot look like the button of a calendar: it is escaped.
     scripts: [...(scripts ?? []), ...(framed.markup.includes('class="day-open') ? ['calendar.js'] : [])],
   } satisfies Omit<Page, 'viewer'>);

@@ -25,7 +25,7 @@ export interface ActionView {
   words: Html | string;
   /** Title, and label of the button that does it, with a verb. */
   button: string;
-  /** Whether it takes something from a user. Default false. */
+  /** Whether it takes something from a user: the button that does it is red, the one that opens the dialog is not. */
   isBad?: boolean;
   /** Fields besides the reason. */
   fields?: HtmlValue;
@@ -41,7 +41,27 @@ export interface ActionView {
 
 /** A button, and the dialog with a form that it opens. @param problem Why the form that is open failed. */
 export function action(view: ActionView, locale: Locale, problem?: GatewayError): Html {
-  const { path, id: own = path, label, about, words, button, isBad, fields, hasNoReason, isPrimary, isOpen } = view;
+  const kind = html`button button-small${!view.isPrimary && html` button-quiet`}`;
+  return html`<div class="action">${opener(view, kind)}
+${dialog(view, locale, problem)}</div>`;
+}
+
+/** Actions that are rare, behind one button. @param what Name of what they act on, for screen readers. */
+export function actionMenu(what: string, views: readonly (ActionView | false)[], locale: Locale): Html | false {
+  const known = views.filter((view) => view !== false);
+  if (known.length === 0) return false;
+  // The dialogs are beside the menu: one in it would close with it.
+  return html`<div class="action"><details class="menu menu-end"><summary class="button button-small button-quiet"><span aria-hidden="true">⋯</span><span class="visually-hidden">${locale.texts.console.more} <bdi>${what}</bdi></span></summary>
+<div class="menu-list">${known.map((view) => opener(view, html`link-button`))}</div></details>
+${known.map((view) => dialog(view, locale))}</div>`;
+}
+
+function opener({ path, id = path, label }: ActionView, kind: Html): Html {
+  return html`<button type="button" class="${kind}" popovertarget="do-${id}" aria-haspopup="dialog">${label}</button>`;
+}
+
+function dialog(view: ActionView, locale: Locale, problem?: GatewayError): Html {
+  const { path, id: own = path, about, words, button, isBad, fields, hasNoReason, isOpen } = view;
   const t = locale.texts.console;
   const { dismiss = t.cancel } = view;
   const id = `do-${own}`;
@@ -49,14 +69,13 @@ export function action(view: ActionView, locale: Locale, problem?: GatewayError)
   const cancel = isOpen
     ? html`<button class="button button-quiet" form="close-${own}">${dismiss}</button>`
     : html`<button type="button" class="button button-quiet" popovertarget="${id}" popovertargetaction="hide">${dismiss}</button>`;
-  return html`<div class="action"><button type="button" class="button button-small${!isPrimary && html` button-quiet`}${isBad && html` takes`}" popovertarget="${id}" aria-haspopup="dialog">${label}</button>
-<dialog class="action-dialog" id="${id}" aria-labelledby="title-${own}" popover${isOpen && html` open`}>${isOpen && html`<form method="dialog" id="close-${own}"></form>`}
+  return html`<dialog class="action-dialog" id="${id}" aria-labelledby="title-${own}" popover${isOpen && html` open`}>${isOpen && html`<form method="dialog" id="close-${own}"></form>`}
 <form class="stack" method="post" action="/admin${path}">
 <div class="action-head"><h2 id="title-${own}">${button}</h2>${about !== undefined && html`<p>${about}</p>`}</div>
 ${isOpen && problem && renderProblem(problem, locale)}<p class="small muted">${words}</p>
 ${fields}${!hasNoReason && html`<div class="field"><label for="${note}">${t.reason}</label><input class="input" id="${note}" name="note" maxlength="${MAX_NOTE}" autocomplete="off" placeholder="${t.reasonHint}"></div>`}
 <div class="action-end">${cancel}<button class="button${isBad && html` button-bad`}">${button}</button></div>
-</form></dialog></div>`;
+</form></dialog>`;
 }
 
 /** Actions beside each other. */

@@ -7,7 +7,7 @@ import { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets, showG
 import type { Route } from '../http/index.js';
 import { emptyState, type Html, html, linkTo } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
-import { action, actions, BUDGETS_FORM, budgetField, budgetText, readBudgets, textField } from './forms.js';
+import { action, actionMenu, actions, BUDGETS_FORM, budgetField, budgetText, readBudgets, textField } from './forms.js';
 import { emptyList, renderBudget, searchBar } from './parts.js';
 
 const PATH = '/admin/groups';
@@ -132,7 +132,11 @@ function renderGroup(
   const about = html`<bdi>${name}</bdi> <span class="muted">${t.keys(keys)}</span>`;
   const value = isSent ? readBudgets(field) : budgets.map(budgetText);
   const fields = budgetField({ id: `budgets-${name}`, label: words.budgets, value, currency }, locale);
-  return html`<li><div><strong><bdi>${name}</bdi></strong><a class="small" href="${linkTo('/admin/keys', { group: name })}">${t.keys(keys)}</a></div>
+  const of =
+    keys === 0
+      ? html`<span class="small muted">${t.noKeys}</span>`
+      : html`<span class="small"><a href="${linkTo('/admin/keys', { group: name })}">${t.keys(keys)}</a>${isShown && html`<span class="muted"> · ${t.shown}</span>`}</span>`;
+  return html`<li><div><strong><bdi>${name}</bdi></strong>${of}</div>
 <div class="group-budgets">${budgets.length === 0 ? html`<span class="small muted">${t.unlimited}</span>` : budgets.map((budget) => renderBudget(budget, locale))}</div>
 ${actions([
   action(
@@ -148,26 +152,26 @@ ${actions([
     locale,
     problem,
   ),
-  action(
-    {
-      path: `/groups/${name}/members`,
-      label: isShown ? t.hide : t.show,
-      about,
-      words: isShown ? t.hideWords : t.showWords,
-      button: isShown ? t.hideNow : t.showNow,
-      fields: html`<input type="hidden" name="see" value="${isShown ? 'no' : 'yes'}">`,
-    },
-    locale,
-  ),
-  action(
-    {
-      path: `/groups/${name}/delete`,
-      label: t.delete,
-      about,
-      words: keys > 0 ? t.deleteKeysWords(keys) : t.deleteWords,
-      button: t.deleteNow,
-      isBad: true,
-    },
+  actionMenu(
+    name,
+    [
+      {
+        path: `/groups/${name}/members`,
+        label: isShown ? t.hide : t.show,
+        about,
+        words: isShown ? t.hideWords : t.showWords,
+        button: isShown ? t.hideNow : t.showNow,
+        fields: html`<input type="hidden" name="see" value="${isShown ? 'no' : 'yes'}">`,
+      },
+      {
+        path: `/groups/${name}/delete`,
+        label: t.delete,
+        about,
+        words: keys > 0 ? t.deleteKeysWords(keys) : t.deleteWords,
+        button: t.deleteNow,
+        isBad: true,
+      },
+    ],
     locale,
   ),
 ])}</li>`;

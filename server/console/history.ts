@@ -20,12 +20,13 @@ export async function history(
   whole?: { reset: string | undefined },
 ): Promise<Html> {
   const withSubject = whole !== undefined;
-  const [people, owners] = await Promise.all([
+  const [people, owners, titles] = await Promise.all([
     peopleOf(
       services,
       rows.flatMap(({ actor, subject }) => [actor, subject]),
     ),
     withSubject ? ownersIn(services, rows) : new Map<string, string>(),
+    withSubject ? titlesIn(services, rows) : new Map<string, string>(),
   ]);
   const t = locale.texts.console.history;
   const reader = stateReader(services, locale);
@@ -43,14 +44,15 @@ export async function history(
       {
         head: t.action,
         cell: (entry) =>
-          html`<span class="entry" title="${entry.action}">${t.actions[entry.action]}</span>${detailOf(entry, reader, t.note)}`,
+          html`<span class="entry" title="${entry.action}">${t.actions[entry.action]}</span>${detailOf(entry, reader, locale)}`,
       },
       ...(withSubject
         ? [
             {
               head: t.subject,
               inCard: 'plain' as const,
-              cell: (entry: AuditEntry) => renderSubject(entry, { people, owners, locale }),
+              cell: (entry: AuditEntry) =>
+                renderSubject(entry, { people, names: new Map([...owners, ...titles]), locale }),
             },
           ]
         : []),
@@ -87,23 +89,36 @@ async function ownersIn(
   return new Map(found.map(({ accountId, name, email, id }) => [accountId, name ?? email ?? id]));
 }
 
+/** Titles of incidents, and names in open invitations. */
+async function titlesIn(
+  { state: { incidents, invitations } }: Services,
+  rows: readonly AuditEntry[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(rows.map(({ subject }) => subject))];
+  const [found, open] = await Promise.all([
+    incidents.titlesOf(ids.filter((id) => INCIDENT.test(id))),
+    ids.some((id) => INVITATION.test(id)) ? invitations.list() : [],
+  ]);
+  return new Map([...found, ...open.flatMap(({ id, name }) => (name === null ? [] : [[id, name] as const]))]);
+}
+
 function renderSubject(
   { subject, action }: AuditEntry,
-  { people, owners, locale }: { people: People; owners: ReadonlyMap<string, string>; locale: Locale },
+  { people, names, locale }: { people: People; names: ReadonlyMap<string, string>; locale: Locale },
 ): Html {
   const user = people.get(subject);
-  const name = user ? (user.name ?? user.email ?? user.id) : owners.get(subject);
+  const name = user ? (user.name ?? user.email ?? user.id) : names.get(subject);
   const path = pathOf(subject, action);
   if (name !== undefined && path !== undefined) {
     return html`<a href="${path}" title="${subject}"><bdi>${name}</bdi></a>`;
-  }
-  if (/^in[vc]_/.test(subject) && path !== undefined) {
-    return html`<a class="small key" href="${path}" title="${subject}">${locale.texts.console.pages[subject.startsWith('inv') ? 'invitations' : 'incidents']}</a>`;
   }
   const [kind, of] = subject.split(':');
   if (kind === 'group' && of !== undefined && path !== undefined) return html`<a href="${path}"><bdi>${of}</bdi></a>`;
   return copyableId(subject, locale.texts.console.history.subject, locale, path);
 }
+
+const INVITATION = /^inv_\w+$/;
+const INCIDENT = /^inc_\w+$/;
 
 /** A subject of the audit log leads to its page, if it has one. */
 function pathOf(subject: string, action: string): string | undefined {
@@ -113,14 +128,17 @@ function pathOf(subject: string, action: string): string | undefined {
   if (isOrderCode(subject)) return `/admin/orders/${part}`;
   if (/^[a-z]+job_\w+$|^batch_\w+$/.test(subject)) return `/admin/jobs/${part}`;
   if (/^group:./.test(subject)) return `/admin/groups?q=${encodeURIComponent(subject.slice('group:'.length))}`;
-  if (/^inv_\w+$/.test(subject)) return '/admin/invitations';
-  if (/^inc_\w+$/.test(subject)) return '/admin/incidents';
+  if (INVITATION.test(subject)) return '/admin/invitations';
+  if (INCIDENT.test(subject)) return '/admin/incidents';
   if (/^[A-Za-z0-9_-]{8}$/.test(subject)) return `/admin/keys/${part}`;
   return undefined;
 }
 
 /** A part of a change of a key, such as `own grants images,extract` or `rpm 30`, with its name as on its page. */
 const KEY_PART = /^(?:own )?(grants|rpm|models|priority|expires) (.+)$/;
+
+/** The group of a key. */
+const GROUP_PART = /^group (.+)$/;
 
 function keyPart(part: string, locale: Locale): string {
   const { keys: t, users, asPlan } = locale.texts.console;
@@ -169,32 +187,48 @@ function stateReader({ catalogue }: Services, locale: Locale): ReadState {
   const named: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     user: own.invitations.roles,
     invitation: own.invitations.roles,
-    incident: status.incidentKinds,
+    incident: { ...status.incidentKinds, ...status.incidentStates },
   };
   const { never: lifetime, ...periods } = own.budgets.resets;
   const resets: Readonly<Record<string, string>> = { ...periods, lifetime };
   return (state, action) => {
     const kind = action.split('.')[0] ?? '';
     if (kind === 'plan') return planName({ catalogue, locale }, state);
+    const group = kind === 'key' ? GROUP_PART.exec(state)?.[1] : undefined;
+    if (group !== undefined) return `${own.keys.group}: ${group === 'none' ? own.noBudget : group}`;
     if (kind === 'key' && (state === 'name' || KEY_PART.test(state))) return keyPart(state, locale);
     if (kind === 'balance') return signedMoney(state, action, locale);
     const known = named[kind] ?? states;
     if (Object.hasOwn(known, state)) return known[state] as string;
     return state
       .replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z/g, '$1 $2 UTC')
-      .replace(/(?<![\w.-])\d{4,15}(?= (?:tokens|requests)\b)/g, (digits) => locale.count(Number(digits)))
+      .replace(/(?<![\w.-])(\d{1,15}) (tokens|requests)\b/g, (_, digits: string, unit: 'tokens' | 'requests') => {
+        return `${locale.count(Number(digits))} ${locale.texts.keys.form.units[unit]}`;
+      })
       .replace(/(?<![\w.-])\d{1,15}(?:\.\d{1,6})? [A-Z]{3}\b/g, (money) => moneyOf(money, locale))
       .replace(/(?<=\S)\/(day|month|lifetime)\b/g, (_, period: string) => ` ${resets[period]}`);
   };
 }
 
+/** What the gateway notes of a transfer, such as `bank B-2042: 24.00 EUR`, before the words of a person. */
+const BOOKED = /^([^;]{1,200}): ([\d,]{1,20}(?:\.\d{1,6})?) ([A-Z]{3})(?=;|$)/;
+
+function bookedNote(note: string | null, { smallMoney }: Locale): string | null {
+  if (note === null) return null;
+  return note.replace(BOOKED, (_, source: string, amount: string, currency: string) => {
+    return `${source}: ${smallMoney(Number(amount.replaceAll(',', '')) * 1_000_000, currency)}`;
+  });
+}
+
 /** What changed and why, in one running text. */
-function detailOf(entry: AuditEntry, read: ReadState, reason: string): Html | false {
+function detailOf(entry: AuditEntry, read: ReadState, locale: Locale): Html | false {
+  const { note: reason } = locale.texts.console.history;
   const changes = changesOf(entry, read);
+  const stated = entry.action === 'order.money' ? bookedNote(entry.note, locale) : entry.note;
   const note =
-    entry.note !== null &&
-    entry.note !== '' &&
-    html`<span class="said"><span class="visually-hidden">${reason}: </span><bdi>${entry.note}</bdi></span>`;
+    stated !== null &&
+    stated !== '' &&
+    html`<span class="said"><span class="visually-hidden">${reason}: </span><bdi>${stated}</bdi></span>`;
   if (changes.length === 0 && note === false) return false;
   return html`<span class="detail small muted">${changes.map((change, index) => html`${index > 0 && ' · '}<span>${change}</span>`)}${changes.length > 0 && note && ' · '}${note}</span>`;
 }

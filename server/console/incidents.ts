@@ -1,14 +1,22 @@
 /*
- * Incidents of the status page in the console: the list with open and ended ones, a form that reports one, and one that
- * closes it with how it ended. Both are public at once, and the forms say so. Times in the form are by UTC.
+ * Incidents of the status page in the console: the list with open and ended ones, and forms that report one, say what is
+ * known now, change its title, and close it with how it ended. All are public at once, and the forms say so. Times in the
+ * form are by UTC.
  */
 
 import { GatewayError } from '../../core/runtime/index.js';
-import { closeIncident, listIncidents } from '../admin/index.js';
+import { closeIncident, listIncidents, renameIncident, updateIncident } from '../admin/index.js';
 import { parseIsoTime } from '../format/index.js';
 import type { Route } from '../http/index.js';
-import { badge, emptyState, type Html, html, type Locale } from '../site/index.js';
-import { INCIDENT_KINDS, type Incident } from '../status/index.js';
+import { badge, emptyState, type Html, html, incidentSteps, openFirst } from '../site/index.js';
+import {
+  INCIDENT_KINDS,
+  INCIDENT_STATES,
+  type Incident,
+  MAX_INCIDENT_TITLE as MAX_TITLE,
+  MAX_INCIDENT_TEXT as MAX_WORDS,
+  stateOfIncident,
+} from '../status/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -19,12 +27,11 @@ import {
   pagesOf,
   rangeOf,
 } from './console-route.js';
-import { action, actions, choiceField, chosen, presetField, textField } from './forms.js';
+import { action, actionMenu, actions, choiceField, chosen, presetField, textField } from './forms.js';
 import { section } from './parts.js';
 
 const PATH = '/admin/incidents';
-const MAX_TITLE = 200;
-const MAX_WORDS = 2_000;
+const PARAMS = { id: { description: 'Id of the incident.' } };
 
 /** As it is written. A browser writes its own field of a time in its language, not in that of the page. */
 const EXAMPLE_TIME = '2026-12-24 08:00';
@@ -68,8 +75,35 @@ export function incidentPages(services: ConsoleServices): Route[] {
       },
     }),
     consoleForm(services, {
+      path: '/incidents/:id/updates',
+      params: PARAMS,
+      summary: 'Update an incident in the console',
+      description: 'Says on the status page what is known now. An update with the state `resolved` ends the incident.',
+      form: { text: 'What is known now.', state: 'How far the work is. Default: as before.' },
+      errors: ['invalid_value'],
+      show,
+      async run({ param, field, by: { actor } }) {
+        const state = choiceOf(field('state'), INCIDENT_STATES) ?? null;
+        const { endedAt } = await updateIncident(services, param('id'), { state, text: field('text'), actor });
+        return `/incidents?done=${endedAt === null ? 'incident_updated' : 'incident_closed'}`;
+      },
+    }),
+    consoleForm(services, {
+      path: '/incidents/:id/rename',
+      params: PARAMS,
+      summary: 'Rename an incident in the console',
+      description: 'Gives an incident another title.',
+      form: { new_title: 'What is wrong.' },
+      errors: ['invalid_value'],
+      show,
+      async run({ param, field, by: { actor } }) {
+        await renameIncident(services, param('id'), { title: field('new_title'), actor });
+        return '/incidents?done=incident_renamed';
+      },
+    }),
+    consoleForm(services, {
       path: '/incidents/:id/close',
-      params: { id: { description: 'Id of the incident.' } },
+      params: PARAMS,
       summary: 'Close an incident in the console',
       description: 'Ends an incident. One that was closed before stays as it is.',
       form: { outcome: 'How it ended.' },
@@ -108,9 +142,9 @@ async function incidentsPage(services: ConsoleServices, call: ConsoleCall): Prom
     placeholder: EXAMPLE_TIME,
     value: presets.some(({ value }) => value === starts) ? '' : starts,
   });
-  const fields = html`${textField({ name: 'title', label: t.what, isRequired: true, maxLength: MAX_TITLE, value: field('title') })}
+  const fields = html`${textField({ name: 'title', label: t.what, isRequired: true, maxLength: MAX_TITLE, placeholder: t.whatExample, value: field('title') })}
 ${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field('kind') || 'degraded' })}${presetField({ name: 'starts', label: t.starts, value: starts, presets, other }, locale)}
-<div class="field"><label for="message">${t.message}</label><textarea class="input" id="message" name="message" maxlength="${MAX_WORDS}">${field('message')}</textarea></div>
+<div class="field"><label for="message">${t.message}</label><textarea class="input" id="message" name="message" maxlength="${MAX_WORDS}" placeholder="${t.messageExample}">${field('message')}</textarea></div>
 `;
   return {
     title: own.pages.incidents,
@@ -130,12 +164,12 @@ ${choiceField({ name: 'kind', label: own.jobs.kind, choices: kinds, value: field
       locale,
       problem,
     ),
-    content: html`${items.length === 0 && html`<section class="card" aria-label="${own.pages.incidents}">${emptyState(t.none, t.noneWords)}</section>`}${renderList('open', t.now, items.filter(isOpen), { now, locale })}
+    content: html`${items.length === 0 && html`<section class="card" aria-label="${own.pages.incidents}">${emptyState(t.none, t.noneWords)}</section>`}${renderList('open', t.now, openFirst(items.filter(isOpen), now), { now, call })}
 ${renderList(
   'ended',
   t.past,
   items.filter((one) => !isOpen(one)),
-  { now, locale },
+  { now, call },
 )}
 ${pagesOf(call, { path: PATH, ...(next && { next }) })}`,
   };
@@ -147,49 +181,97 @@ function renderList(
   id: string,
   title: string,
   incidents: readonly Incident[],
-  { now, locale }: { now: number; locale: Locale },
+  { now, call }: { now: number; call: ConsoleCall },
 ): Html | false {
   if (incidents.length === 0) return false;
   return section(
     `incidents-${id}`,
     title,
-    html`<ul class="rows">${incidents.map((one) => renderIncident(one, now, locale))}</ul>`,
+    html`<ul class="rows">${incidents.map((one) => renderIncident(one, now, call))}</ul>`,
   );
 }
 
-/** Its state, its kind and times, and below them what users read, by time. */
-function renderIncident(incident: Incident, now: number, locale: Locale): Html {
-  const { id, kind, title, message, outcome, startedAt, endedAt } = incident;
+/** Its state, its kind and times, and below them what users read, newest first. */
+function renderIncident(incident: Incident, now: number, call: ConsoleCall): Html {
+  const { locale } = call;
+  const { kind, title, startedAt, endedAt } = incident;
   const { texts, minute } = locale;
   const { incidents: t, span } = texts.console;
   const isPlanned = endedAt === null && startedAt > now;
   const tone = endedAt !== null ? 'good' : isPlanned ? 'plain' : kind === 'outage' ? 'bad' : 'warn';
-  const state = isPlanned ? texts.status.planned : endedAt === null ? t.open : t.closed;
+  const known = stateOfIncident(incident);
+  const open = known === null ? t.open : texts.status.incidentStates[known];
+  const state = isPlanned ? texts.status.planned : endedAt === null ? open : t.closed;
   const took = isPlanned
     ? t.inTime(span(startedAt - now)).toLowerCase()
     : endedAt === null
       ? t.lasting(span(now - startedAt))
       : t.lasted(span(endedAt - startedAt));
-  const fields = html`<div class="field"><label for="outcome-${id}">${t.outcome}</label><textarea class="input" id="outcome-${id}" name="outcome" maxlength="${MAX_WORDS}"></textarea></div>
-`;
-  const close = action(
-    {
-      path: `/incidents/${id}/close`,
-      label: t.close,
-      about: html`<bdi>${title}</bdi>`,
-      words: t.closeWords,
-      button: t.closeNow,
-      fields,
-      hasNoReason: true,
-    },
-    locale,
-  );
-  const log = [
-    { name: t.notice, words: message },
-    { name: t.outcome, words: outcome },
-  ].filter(({ words }) => words !== null);
-  return html`<li class="incident"><div class="stack-small"><span class="row incident-head">${badge(state, tone)}<strong><bdi>${title}</bdi></strong></span>
+  return html`<li class="incident"><div class="stack-small"><span class="row incident-head"><strong><bdi>${title}</bdi></strong>${badge(state, tone)}</span>
 <p class="small muted">${texts.status.incidentKinds[kind]} · ${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`} · ${took}</p>
-${log.length > 0 ? html`<dl class="incident-log">${log.map(({ name, words }) => html`<div><dt class="small muted">${name}</dt><dd>${words}</dd></div>`)}</dl>` : html`<p class="small muted">${t.noMessage}</p>`}
-</div>${endedAt === null && actions([close])}</li>`;
+${incidentSteps(incident, now, locale)}
+</div>${renderActions(incident, call)}</li>`;
+}
+
+function renderActions(incident: Incident, { locale, param, field, fields, problem }: ConsoleCall): Html | false {
+  const { id, kind, title, endedAt } = incident;
+  const { console: own, status } = locale.texts;
+  const { incidents: t } = own;
+  const about = html`<bdi>${title}</bdi>`;
+  const isSent = (name: string) => problem !== undefined && param('id') === id && fields.includes(name);
+  const area = (name: string, label: string) =>
+    html`<div class="field"><label for="${name}-${id}">${label}</label><textarea class="input" id="${name}-${id}" name="${name}" maxlength="${MAX_WORDS}"${name === 'text' && html` required`}>${isSent(name) && field(name)}</textarea></div>
+`;
+  const rename = {
+    path: `/incidents/${id}/rename`,
+    label: t.rename,
+    about,
+    words: t.renameWords,
+    button: t.renameNow,
+    fields: textField({
+      name: 'new_title',
+      id: `title-${id}`,
+      label: t.what,
+      isRequired: true,
+      maxLength: MAX_TITLE,
+      value: isSent('new_title') ? field('new_title') : title,
+    }),
+    hasNoReason: true,
+    isOpen: isSent('new_title'),
+  };
+  const renaming = rename.isOpen ? action(rename, locale, problem) : undefined;
+  if (endedAt !== null) return actions([renaming ?? actionMenu(title, [rename], locale)]);
+  const states = INCIDENT_STATES.map((value) => ({ value, label: status.incidentStates[value] }));
+  const close = {
+    path: `/incidents/${id}/close`,
+    label: t.close,
+    about,
+    words: t.closeWords,
+    button: t.closeNow,
+    fields: area('outcome', t.outcome),
+    hasNoReason: true,
+  };
+  // Maintenance is announced and done: how far a search for a cause is, says nothing of it.
+  const choices =
+    kind === 'maintenance'
+      ? [{ value: '', label: t.asBefore }, ...states.filter(({ value }) => value === 'resolved')]
+      : states;
+  const value = isSent('text') ? field('state') : (stateOfIncident(incident) ?? '');
+  return actions([
+    action(
+      {
+        path: `/incidents/${id}/updates`,
+        label: t.update,
+        about,
+        words: t.updateWords,
+        button: t.updateNow,
+        fields: html`${choiceField({ name: 'state', id: `state-${id}`, label: t.state, choices, value })}${area('text', t.known)}`,
+        hasNoReason: true,
+        isOpen: isSent('text'),
+      },
+      locale,
+      problem,
+    ),
+    renaming ?? actionMenu(title, [rename, close], locale),
+  ]);
 }

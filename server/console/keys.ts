@@ -19,6 +19,7 @@ import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import { type ApiKeyRecord, effectiveModels, isValidState, keyState, maskedKey } from '../keys/index.js';
 import {
+  badge,
   copyButton,
   dataTable,
   filterCard,
@@ -231,28 +232,27 @@ ${dataTable<ListedKey>({
     {
       head: t.name,
       cell: ({ record }) =>
-        html`<a class="row-link" href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a><code class="detail small muted">${maskedKey(record.id)}</code>`,
+        html`<a class="row-link" href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a>${record.grants.includes('admin') && html` ${badge(t.isAdmin, 'warn')}`}<code class="detail small muted">${maskedKey(record.id)}</code>`,
     },
-    { head: own.users.state, inCard: 'end', cell: ({ record }) => keyStateBadge(record, now, locale) },
+    { head: own.users.state, inCard: 'edge', cell: ({ record }) => keyStateBadge(record, now, locale) },
     { head: own.users.user, inCard: 'plain', cell: ({ record }) => ownerLink(record.accountId, owners) },
-    {
-      head: t.grants,
-      inCard: 'none',
-      cell: ({ record }) => html`<span class="small muted">${grantsOf(record, locale)}</span>`,
-    },
     {
       head: currency === undefined ? t.requests30 : t.spent30,
       isNumber: true,
+      inCard: 'end',
       cell: ({ record }) => renderUsed(used.get(record.id), currency, locale),
     },
     {
       head: t.budgetLeft,
+      cardHead: t.leftAlone,
       isNumber: true,
       cell: ({ budget, budgets }) => renderTightest([...(budget ? [budget] : []), ...budgets], locale),
     },
     {
       head: t.lastUsed,
       isNumber: true,
+      inCard: 'foot',
+      cardHead: t.lastUsed,
       cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)),
     },
   ],

@@ -189,24 +189,30 @@ async function renderModel(
   const used = { at: services.clock.now(), currency: services.prices?.currency, of: { model: id } };
   const forms = modelActions(services, call, watched);
   const state = healthOf(watched, locale);
+  // Without an answer and any of these there is no card.
+  const about = (
+    [
+      [t.changedHere, made.length > 0 && html`${made.map((what) => html`${badge(t.changed[what], 'plain')} `)}`],
+      [own.models.provider, model.provider !== id && html`<code class="small">${model.provider}</code>`],
+      [t.names, names.length > 0 && html`<bdi class="mono small">${names.join(', ')}</bdi>`],
+      [t.context, model.context_length !== null && t.tokens(locale.count(model.context_length))],
+    ] as const
+  ).filter(([, value]) => value !== false);
   return {
     title: id,
     current: 'models',
     scripts: ['chart.js'],
     back: backTo('/admin/models', t.all),
+    lead: html`<span class="state state-${state.tone}">${state.words}</span>${!latency && html`<span class="small"> · ${own.models.noAnswers}</span>`}`,
     primary: actions(forms.whole),
-    content: html`${tested && renderTest(id, tested)}<div class="halves">${section(
-      'health',
-      own.models.health,
-      html`${latency ? renderLatency(latency, locale) : html`<p class="muted">${own.models.noAnswers}</p>`}
-${facts([
-  [t.changedHere, made.length > 0 && html`${made.map((what) => html`${badge(t.changed[what], 'plain')} `)}`],
-  [own.models.provider, model.provider !== id && html`<code class="small">${model.provider}</code>`],
-  [t.names, names.length > 0 && html`<bdi class="mono small">${names.join(', ')}</bdi>`],
-  [t.context, model.context_length !== null && t.tokens(locale.count(model.context_length))],
-])}`,
-      badge(state.words, state.tone),
-    )}
+    content: html`${tested && renderTest(id, tested)}<div class="halves">${
+      (latency || about.length > 0) &&
+      section(
+        'health',
+        own.models.health,
+        html`${latency && renderLatency(latency, locale)}${about.length > 0 && facts(about)}`,
+      )
+    }
 ${section('prices', own.models.prices, html`${renderPrices(prices, locale)}${services.livePrices === undefined && html`<p class="small muted">${t.noCurrency}</p>`}`, actions(forms.prices))}</div>
 ${section('usage', t.usage, usageOfDays(daysOfModels.get(id) ?? [], used, locale))}
 ${(serversOf(watched).length > 0 || forms.servers.some((one) => one !== false)) && section('servers', own.models.servers, renderServers(watched, locale), actions(forms.servers))}

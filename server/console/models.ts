@@ -1,14 +1,16 @@
 /*
- * Models and plugins in the console: by kind, those that do not work first, each with its state and in a line what is
- * known of its provider, times, failures, weights and price. It describes the process that answers; what it shows is set in
+ * Models and plugins in the console: by kind, those that do not work first and then the most used, each with its state,
+ * provider, requests, failures, times, weights and price. It describes the process that answers; what it shows is set in
  * the plugins file and the prices file, which the page names, and on the page of each model. Keys are never shown.
  */
 
 import { addModel, latenciesOf, type RecentUsage, type WatchedModel, watchModels } from '../admin/index.js';
+import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import { groupEntries, type PluginGroup } from '../plugin-groups.js';
 import {
   badge,
+  type Column,
   dataTable,
   emptyState,
   type Html,
@@ -20,7 +22,7 @@ import {
   type PriceLine,
   type Tone,
 } from '../site/index.js';
-import { addUp, type ModelLatency, type UsageGroup } from '../usage/index.js';
+import { addUp, type ModelLatency, type UsageCounts, type UsageGroup } from '../usage/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -31,7 +33,7 @@ import {
 } from './console-route.js';
 import { action, textField } from './forms.js';
 import { NEW_MODEL_FORM, readServer, serverFields } from './model-forms.js';
-import { searchBar, section } from './parts.js';
+import { searchBar } from './parts.js';
 
 const PATH = '/admin/models';
 /** Models of a kind that are shown before one asks for all. */
@@ -105,12 +107,14 @@ async function modelsPage(services: ConsoleServices, call: ConsoleCall, recent: 
   const ofKind = (kind: string) => found.filter(({ model }) => model.kind === kind);
   const [latencies, { daysOfModels }] = await Promise.all([latenciesOf(services), recent.get()]);
   const isMock = all.every(({ model }) => model.mock);
-  const facts = { prices: pricesOf(services), latencies, daysOfModels, currency: services.prices?.currency, isMock };
+  const facts = { prices: pricesOf(services), latencies, daysOfModels, today: dayOf(services.clock.now()), isMock };
   // Those that do not work first.
   const groups = [
-    { id: FAILING, title: t.failing, rows: failing },
-    ...kinds.map((kind) => ({ id: kind, title: nameOf(kind), rows: ofKind(kind).filter((one) => !isFailing(one)) })),
-  ].filter(({ id, rows }) => rows.length > 0 && (wanted === undefined || wanted === id));
+    { id: FAILING, title: t.failing, models: failing },
+    ...kinds.map((kind) => ({ id: kind, title: nameOf(kind), models: ofKind(kind).filter((one) => !isFailing(one)) })),
+  ]
+    .filter(({ id, models }) => models.length > 0 && (wanted === undefined || wanted === id))
+    .map((group) => ({ ...group, isWhole: wanted !== undefined }));
   return {
     title: own.pages.models,
     current: 'models',
@@ -135,7 +139,7 @@ async function modelsPage(services: ConsoleServices, call: ConsoleCall, recent: 
       },
       locale,
     )}
-${groups.length === 0 && html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`}${groups.map(({ id, title, rows }) => renderGroup({ id, title, rows, facts, isWhole: wanted !== undefined }, call))}
+${groups.length === 0 ? html`<section class="card">${emptyState(t.none, t.noneWords)}</section>` : renderModels(groups, facts, call)}
 ${renderPluginCard(groupEntries(services.gateway.plugins()), locale)}
 <p class="small muted">${t.whereSet}</p>`,
   };
@@ -146,118 +150,118 @@ interface Facts {
   prices: ReturnType<typeof pricesOf>;
   latencies: ReadonlyMap<string, ModelLatency>;
   daysOfModels: ReadonlyMap<string, readonly UsageGroup[]>;
-  currency: string | undefined;
-  /** Whether all are mocks, which is said once. */
+  today: string;
+  /** Whether all are mocks, which the page says. */
   isMock: boolean;
 }
 
 interface GroupView {
   id: string;
   title: string;
-  rows: readonly WatchedModel[];
-  facts: Facts;
+  models: readonly WatchedModel[];
   /** Whether the page has this one alone. */
   isWhole: boolean;
 }
 
-/** The most used first: state, requests of the last days, time and price of each. */
-function renderGroup({ id, title, rows, facts, isWhole }: GroupView, { locale, query }: ConsoleCall): Html {
-  const { models: t, model: own } = locale.texts.console;
-  const { texts, shortCount } = locale;
-  const requestsOf = ({ model }: WatchedModel) =>
-    addUp((facts.daysOfModels.get(model.id) ?? []).map((day) => day.counts));
-  const used = rows.map((one) => ({ one, counts: requestsOf(one) }));
-  const sorted = used.sort((left, right) => right.counts.requests - left.counts.requests);
-  const shown = sorted.slice(0, isWhole ? MOST : ROWS);
-  // What is known of the others is their state.
-  const isQuiet = ({ one, counts }: (typeof sorted)[number]) =>
-    counts.requests === 0 && one.health === 'ok' && !facts.latencies.has(one.model.id);
-  const [busy, quiet] = [shown.filter((row) => !isQuiet(row)), shown.filter(isQuiet)];
-  const more = rows.length - shown.length;
-  const all = linkTo(PATH, { kind: id, q: query('q') });
-  return section(
-    `kind-${id}`,
-    title,
-    html`${
-      (busy.length > 0 || quiet.length === 0) &&
-      dataTable<(typeof sorted)[number]>({
-        label: title,
-        isStacked: true,
-        rows: busy,
-        empty: { title: t.none, words: t.noneWords },
-        columns: [
-          {
-            head: texts.usage.by.model,
-            cell: ({ one: { model } }) =>
-              html`<a class="row-link" href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>`,
-          },
-          {
-            head: texts.console.users.state,
-            inCard: 'end',
-            cell({ one }) {
-              const { words, tone } = healthOf(one, locale);
-              return html`<span class="state state-${tone}">${words}</span>`;
-            },
-          },
-          { head: t.provider, inCard: 'plain', cell: ({ one }) => providerOf(one, locale) },
-          {
-            head: t.traffic,
-            isNumber: true,
-            cell: ({ counts }) => counts.requests > 0 && shortCount(counts.requests),
-          },
-          {
-            head: texts.usage.failed,
-            isNumber: true,
-            cell: ({ counts }) => counts.failed > 0 && shortCount(counts.failed),
-          },
-          {
-            head: t.answersIn,
-            isNumber: true,
-            cell: ({ one: { model } }) => {
-              const latency = facts.latencies.get(model.id);
-              return latency && duration(latency.total.p50, locale);
-            },
-          },
-          {
-            head: own.weight,
-            isNumber: true,
-            inCard: 'none',
-            cell: ({ one: { model } }) =>
-              model.upstreams.length > 1 && model.upstreams.map(({ weight }) => locale.count(weight ?? 1)).join(':'),
-          },
-          {
-            head: t.prices,
-            isNumber: true,
-            inCard: 'plain',
-            cell: ({ one: { model } }) => {
-              const lines = facts.prices.get(model.id) ?? [];
-              return shortPrice(lines, locale);
-            },
-          },
-        ],
-      })
-    }${
-      quiet.length > 0 &&
-      renderQuiet(
-        quiet.map(({ one }) => one),
-        facts,
-        locale,
-      )
-    }${more > 0 && (isWhole ? html`<p class="small muted">${t.more(more)}</p>` : html`<p class="small"><a href="${all}">${t.showMore(more)}</a></p>`)}`,
-    busy.length > 0 && html`<span class="small muted">${t.lastDays}</span>`,
-  );
+interface ModelRow {
+  one: WatchedModel;
+  /** Of the last days. */
+  counts: UsageCounts;
+  /** The last of them with a request. Undefined without one. */
+  lastDay: string | undefined;
+  group: { id: string; title: string; areMocks: boolean };
 }
 
-/** Models that answer and were not asked: names beside each other. */
-function renderQuiet(models: readonly WatchedModel[], { isMock }: Facts, locale: Locale): Html {
-  const { model: own } = locale.texts.console;
-  const names = models.map((one) => {
-    const { words, tone } = healthOf(one, locale);
-    const { id, mock } = one.model;
-    return html`<li><span class="state state-${tone}"><span class="visually-hidden">${words} </span><a href="${PATH}/${encodeURIComponent(id)}"><bdi class="mono">${id}</bdi></a></span>${mock && !isMock && html` ${badge(words, tone)}`}</li>`;
+/** Below a title for each kind, the most used first. What all of a kind have the same is said in its title. */
+function renderModels(groups: readonly GroupView[], facts: Facts, { locale, query }: ConsoleCall): Html {
+  const { models: t, model: own } = locale.texts.console;
+  const { texts, shortCount } = locale;
+  const linesOf = ({ one: { model } }: ModelRow) => facts.prices.get(model.id) ?? [];
+  const shown = groups.map((group) => ({ ...group, rows: rowsOf(group, facts) }));
+  const columns: Column<ModelRow>[] = [
+    {
+      head: texts.usage.by.model,
+      cell: ({ one, one: { model } }) =>
+        html`<a class="row-link" href="${PATH}/${encodeURIComponent(model.id)}"><bdi class="mono">${model.id}</bdi></a>${providerOf(one, locale)}`,
+    },
+    {
+      head: texts.console.users.state,
+      inCard: 'plain',
+      cell({ one, group }) {
+        const { words, tone } = healthOf(one, locale);
+        return !group.areMocks && html`<span class="state state-${tone}">${words}</span>`;
+      },
+    },
+    {
+      head: t.traffic,
+      isNumber: true,
+      cell: ({ counts }) => counts.requests > 0 && shortCount(counts.requests),
+    },
+    {
+      head: texts.usage.failed,
+      isNumber: true,
+      cell: ({ counts }) => counts.failed > 0 && shortCount(counts.failed),
+    },
+    {
+      head: t.answersIn,
+      isNumber: true,
+      cell: ({ one: { model } }) => {
+        const latency = facts.latencies.get(model.id);
+        return latency && duration(latency.total.p50, locale);
+      },
+    },
+    {
+      head: t.lastUsed,
+      isNumber: true,
+      cell: ({ lastDay }) => lastDay && dayWords(lastDay, facts.today, locale),
+    },
+    {
+      head: own.weight,
+      isNumber: true,
+      inCard: 'none',
+      cell: ({ one: { model } }) =>
+        model.upstreams.length > 1 && model.upstreams.map(({ weight }) => locale.count(weight ?? 1)).join(':'),
+    },
+    { head: t.prices, isNumber: true, inCard: 'end', cell: (row) => shortPrice(linesOf(row), locale) },
+  ];
+  const rows = shown.flatMap((group) => group.rows);
+  const rest = shown.flatMap(({ id, title, rows: some, models, isWhole }) => {
+    const more = models.length - some.length;
+    if (more === 0) return [];
+    const words = isWhole
+      ? t.more(more)
+      : html`<a href="${linkTo(PATH, { kind: id, q: query('q') })}">${t.showMore(more)}</a>`;
+    return [html`<p class="small muted">${title}: ${words}</p>`];
   });
-  return html`<div class="stack-small"><p class="small muted">${own.noUsage}</p>
-<ul class="quiet-models">${names}</ul></div>`;
+  return html`<section class="card stack" aria-label="${texts.console.pages.models}">${dataTable<ModelRow>({
+    label: texts.console.pages.models,
+    isStacked: true,
+    rows,
+    groupOf: ({ group }) => group.id,
+    titleOf: ([{ group, counts }, ...others]) =>
+      html`<strong>${group.title}</strong>${group.areMocks && !facts.isMock && html` · ${t.mocks}`}${counts.requests === 0 && others.every((one) => one.counts.requests === 0) && html` · ${own.noUsage}`}`,
+    empty: { title: t.none, words: t.noneWords },
+    columns,
+  })}
+${rest}
+<p class="small muted">${t.lastDays}</p></section>`;
+}
+
+/** @returns At most as many as the page shows. */
+function rowsOf(group: GroupView, { daysOfModels }: Facts): ModelRow[] {
+  const { id, title, models, isWhole } = group;
+  const shared = { id, title, areMocks: models.every(({ model, health }) => model.mock && health === 'ok') };
+  const used = models.map((one): ModelRow => {
+    const days = daysOfModels.get(one.model.id) ?? [];
+    const names = days.filter(({ counts }) => counts.requests > 0).map(({ name }) => name);
+    return { one, counts: addUp(days.map(({ counts }) => counts)), lastDay: names.toSorted().at(-1), group: shared };
+  });
+  used.sort((left, right) => right.counts.requests - left.counts.requests);
+  return used.slice(0, isWhole ? MOST : ROWS);
+}
+
+function dayWords(day: string, today: string, { texts, shortDay }: Locale): string {
+  return day === today ? texts.words.spans.today : shortDay(Date.parse(day));
 }
 
 /** The provider if it has a name of its own, and servers that fail or rest. */
@@ -270,7 +274,7 @@ function providerOf({ model, upstreams }: WatchedModel, { texts }: Locale): Html
     upstreams.some(({ isCoolingDown }) => isCoolingDown) && t.cooling,
     failures > 0 && t.failures(failures, tries),
   ].filter((part) => part !== false);
-  return parts.length > 0 && html`<span class="small muted">${parts.join(' · ')}</span>`;
+  return parts.length > 0 && html`<span class="detail small muted">${parts.join(' · ')}</span>`;
 }
 
 /** In and out in one figure, since both are for as many tokens. */
@@ -281,9 +285,7 @@ function shortPrice(
   const of = (unit: PriceLine['unit']) => lines.find((line) => line.unit === unit);
   const write = ({ amount, currency }: PriceLine) => smallMoney(amount, currency);
   const [input, output, first] = [of('input'), of('output'), lines[0]];
-  if (input && output) {
-    return html`${own.models.inOut(write(input), write(output))}<span class="detail small muted beside">${own.models.million}</span>`;
-  }
+  if (input && output) return own.models.inOut(write(input), write(output));
   return first !== undefined && t.unit(write(first), t.units[first.unit]);
 }
 

@@ -152,7 +152,7 @@ ${dataTable<OrderRecord>({
       head: texts.orders.code,
       cell: ({ code }) => html`<a class="row-link" href="${PATH}/${code}"><code>${code}</code></a>`,
     },
-    { head: t.state, inCard: 'end', cell: (order) => orderBadge(order.state, locale) },
+    { head: t.state, inCard: 'edge', cell: (order) => orderBadge(order.state, locale) },
     { head: t.user, inCard: 'plain', cell: (order) => ownerLink(order.accountId, owners, !isBilling) },
     {
       head: texts.orders.plan,
@@ -162,11 +162,11 @@ ${dataTable<OrderRecord>({
     {
       head: texts.orders.amount,
       isNumber: true,
-      inCard: 'plain',
+      inCard: 'end',
       cell: (order) =>
         html`${money(order.amount, order.currency)}${order.paidAmount > 0 && order.paidAmount !== order.amount && html`<span class="detail small muted beside">${t.arrived(money(order.paidAmount, order.currency))}</span>`}`,
     },
-    { head: texts.orders.date, isNumber: true, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
+    { head: texts.orders.date, isNumber: true, inCard: 'foot', cell: ({ createdAt }) => day(createdAt) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
@@ -324,7 +324,7 @@ export function ordersOfUser({ catalogue }: ConsoleServices, orders: readonly Or
         head: texts.orders.code,
         cell: ({ code }) => html`<a class="row-link" href="/admin/orders/${code}"><code>${code}</code></a>`,
       },
-      { head: texts.orders.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
+      { head: texts.orders.state, inCard: 'edge', cell: ({ state }) => orderBadge(state, locale) },
       {
         head: texts.orders.plan,
         inCard: 'plain',
@@ -333,10 +333,10 @@ export function ordersOfUser({ catalogue }: ConsoleServices, orders: readonly Or
       {
         head: texts.orders.amount,
         isNumber: true,
-        inCard: 'plain',
+        inCard: 'end',
         cell: ({ amount, currency }) => money(amount, currency),
       },
-      { head: texts.orders.date, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
+      { head: texts.orders.date, isNumber: true, inCard: 'foot', cell: ({ createdAt }) => day(createdAt) },
     ],
   });
 }

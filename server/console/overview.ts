@@ -11,6 +11,7 @@ import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo } fr
 import { shownRequestId, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { alertRow } from './alerts.js';
 import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
+import { differenceOf } from './orders.js';
 import { type Owners, ownerLink, ownersOf, section } from './parts.js';
 import { daysChart, roughCost, usageTotals } from './usage-part.js';
 
@@ -90,7 +91,7 @@ function renderWaiting({ overview: { waiting, at }, owners }: OverviewView, loca
     ...orders.map(
       (
         order,
-      ) => html`<li><div><a href="/admin/orders/${order.code}"><code>${order.code}</code></a><span class="small muted">${ownerLink(order.accountId, owners)}</span></div>
+      ) => html`<li><div><a href="/admin/orders/${order.code}">${differenceOf(order, locale) || t.order}</a><span class="small muted"><code>${order.code}</code> · ${ownerLink(order.accountId, owners)}</span></div>
 <div class="rows-end"><span class="figures">${money(order.paidAmount, order.currency)} / ${money(order.amount, order.currency)}</span>${badge(texts.words.orderStates[order.state], 'warn')}</div></li>`,
     ),
     ...transfers.map(
@@ -157,10 +158,10 @@ function renderSums({ id, title, groups, cell }: SumsView, { currency }: Overvie
           ? []
           : [
               {
-                head: usage.cost(currency),
+                head: t.overview.cost,
                 isNumber: true,
                 inCard: 'end' as const,
-                cell: ({ counts }: UsageGroup) => roughCost(counts, locale),
+                cell: ({ counts }: UsageGroup) => roughCost(counts, currency, locale),
               },
             ]),
       ],

@@ -31,7 +31,7 @@ export function usageTotals(counts: UsageCounts, { currency, of }: UsageOf, loca
 <div><dt>${usage.tokensIn}</dt><dd>${shortCount(counts.inputTokens)}</dd></div>
 <div><dt>${usage.tokensOut}</dt><dd>${shortCount(counts.outputTokens)}</dd></div>
 ${counts.images > 0 && html`<div><dt>${usage.images}</dt><dd>${shortCount(counts.images)}</dd></div>`}
-${currency !== undefined && html`<div><dt>${usage.cost(currency)}</dt><dd>${roughCost(counts, locale)}</dd></div>`}
+${currency !== undefined && html`<div><dt>${texts.console.overview.cost}</dt><dd>${roughCost(counts, currency, locale)}</dd></div>`}
 </dl>`;
 }
 
@@ -55,7 +55,7 @@ ${daysChart({ days, at, currency }, locale)}`;
 /** Bars of the last seven days, also of those without requests. */
 export function daysChart(
   { days, at, currency }: { days: readonly UsageGroup[]; at: number; currency: string | undefined },
-  { texts, shortCount, shortDay, cost }: Locale,
+  { texts, shortCount, shortDay, smallMoney }: Locale,
 ): Html {
   const { console: t, usage } = texts;
   const shown = Array.from({ length: DAYS }, (_, index) => {
@@ -70,7 +70,7 @@ export function daysChart(
   const costs = shown.map(({ label, counts }) => ({ label, value: counts?.cost ?? 0 }));
   const hasCosts = currency !== undefined && costs.some(({ value }) => value > 0);
   return html`<div class="charts"><div class="stack-small"><h3>${t.overview.requestsOfDays}</h3>${barChart({ bars: requests, now: texts.words.spans.today, words: t.overview.requestsOfDays, describe: ({ value, bad = 0 }) => usage.bar(value, bad), short: shortCount })}</div>
-${hasCosts && html`<div class="stack-small"><h3>${t.overview.costOfDays(currency)}</h3>${barChart({ bars: costs, now: texts.words.spans.today, words: t.overview.costOfDays(currency), describe: ({ value }) => `${cost(value, 4)} ${currency}`, short: (value) => cost(value, digitsOf(value)) })}</div>`}</div>`;
+${hasCosts && html`<div class="stack-small"><h3>${t.overview.costOfDays}</h3>${barChart({ bars: costs, now: texts.words.spans.today, words: t.overview.costOfDays, describe: ({ value }) => smallMoney(value, currency, 4), short: (value) => smallMoney(value, currency, digitsOf(value)) })}</div>`}</div>`;
 }
 
 /** So many that small costs are told apart, and large ones have no parts of a cent. */
@@ -79,6 +79,6 @@ function digitsOf(micros: number): number {
 }
 
 /** Costs with as many digits as one reads at a look. */
-export function roughCost(counts: UsageCounts, { cost }: Locale): string {
-  return costOf(counts, { cost: (micros) => cost(micros, digitsOf(micros)) });
+export function roughCost(counts: UsageCounts, currency: string, { smallMoney }: Locale): string {
+  return costOf(counts, { cost: (micros) => smallMoney(micros, currency, digitsOf(micros)) });
 }

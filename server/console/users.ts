@@ -19,7 +19,7 @@ import {
 } from '../admin/index.js';
 import type { BudgetState } from '../budgets/index.js';
 import type { Route } from '../http/index.js';
-import type { ApiKeyRecord } from '../keys/index.js';
+import { type ApiKeyRecord, maskedKey } from '../keys/index.js';
 import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, planName } from '../site/index.js';
 import {
   type ConsoleCall,
@@ -33,6 +33,7 @@ import {
 } from './console-route.js';
 import {
   action,
+  actionMenu,
   actions,
   BUDGETS_FORM,
   budgetField,
@@ -274,26 +275,29 @@ async function userPage(services: ConsoleServices, call: ConsoleCall): Promise<C
     content: html`<section class="card stack">
 ${facts([
   [t.state, stateBadge(user, locale)],
+  [texts.console.invitations.role, texts.console.invitations.roles[user.role]],
   [t.address, user.email !== null && html`<bdi class="whole">${user.email}</bdi>`],
-  [t.created, day(user.createdAt)],
   [t.lastSignIn, day(user.lastSignInAt)],
 ])}
 <details class="ids"><summary class="small">${t.ids}</summary>
 ${facts([
+  [t.created, day(user.createdAt)],
   [t.id, copyableId(user.id, t.id, locale)],
   [t.account, copyableId(user.accountId, t.account, locale)],
   [t.signsInAt, html`<bdi class="small mono whole">${user.issuer}</bdi>`],
 ])}</details>
 </section>
 ${section('usage', texts.console.model.usage, usageOfDays(days, used, locale), html`<span class="row small"><a href="${linkTo('/admin/requests', { account: user.accountId })}">${t.requests}</a><a href="${linkTo('/admin/jobs', { account: user.accountId })}">${t.jobs}</a></span>`)}
-<div class="halves">${section('plan', t.plan, html`${renderPlan(services, whole, locale)}${renderPlanActions(services, { user, hasPlan: !!account?.plan, call })}`)}
-${section(
-  'budgets-of',
-  t.budgets,
-  html`${renderBudgets(budgets, { user, call, currency: services.prices?.currency })}
-<div class="row row-apart"><h3>${t.balance}</h3><span class="figures">${balance ? locale.smallMoney(balance.amount, balance.currency) : t.noBalance}</span></div>
-<p class="small"><a href="/admin/balances/${user.accountId}">${t.toBalance}</a></p>`,
-)}</div>
+<div class="halves">${section('plan', t.plan, renderPlan(services, whole, locale), renderPlanActions(services, { user, hasPlan: !!account?.plan, call }))}
+<div class="stack">${section(
+      'budgets-of',
+      t.budgets,
+      budgets.length === 0
+        ? html`<p class="small muted">${t.noBudgets}</p>`
+        : html`${budgets.map((budget) => renderBudget(budget, locale))}`,
+      renderBudgetAction(budgets, { user, call, currency: services.prices?.currency }),
+    )}
+${section('balance', t.balance, html`<p class="small"><a href="/admin/balances/${user.accountId}">${t.toBalance}</a></p>`, html`<strong class="figures">${balance ? locale.smallMoney(balance.amount, balance.currency) : t.noBalance}</strong>`)}</div></div>
 ${section('keys', t.keys, renderKeys(whole.keys, services.clock.now(), locale))}
 ${section('orders', t.orders, ordersOfUser(services, whole.orders.slice(0, ORDERS), locale), html`<a class="small" href="${linkTo('/admin/orders', { account: user.accountId })}">${t.allOrders}</a>`)}
 ${await historySection(services, whole.audit.slice(0, HISTORY), { locale, all: linkTo('/admin/audit', { subject: user.email ?? user.id }) })}`,
@@ -375,15 +379,16 @@ function renderPlanActions(
       problem,
     ),
     hasPlan &&
-      action(
-        { path: `${path}/end`, label: t.endPlan, about, words: t.endPlanWords, button: t.endPlanNow, isBad: true },
+      actionMenu(
+        t.plan,
+        [{ path: `${path}/end`, label: t.endPlan, about, words: t.endPlanWords, button: t.endPlanNow, isBad: true }],
         locale,
       ),
   ]);
 }
 
-/** Budgets of the account beside its plan. */
-function renderBudgets(
+/** Sets budgets of the account beside its plan. */
+function renderBudgetAction(
   budgets: readonly BudgetState[],
   { user, call, currency }: Pick<WholeUser, 'user'> & { call: ConsoleCall; currency: string | undefined },
 ): Html {
@@ -393,8 +398,11 @@ function renderBudgets(
   const value = isSent ? readBudgets(field) : budgets.map(budgetText);
   const input = budgetField({ id: 'account-budget', label: t.budgets, value, currency }, locale);
   const change = { label: users.setBudgets, words: users.setBudgetsWords, button: users.setBudgetsNow };
-  return html`${budgets.length === 0 ? html`<p class="muted">${users.noBudgets}</p>` : budgets.map((budget) => renderBudget(budget, locale))}
-${actions([action({ ...change, path: `/users/${user.id}/budgets`, about: aboutUser(user), fields: input, isOpen: isSent }, locale, problem)])}`;
+  return action(
+    { ...change, path: `/users/${user.id}/budgets`, about: aboutUser(user), fields: input, isOpen: isSent },
+    locale,
+    problem,
+  );
 }
 
 function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale): Html {
@@ -408,11 +416,16 @@ function renderKeys(keys: readonly ApiKeyRecord[], now: number, locale: Locale):
     columns: [
       {
         head: t.keys.name,
-        cell: ({ id, name }) => html`<a class="row-link" href="/admin/keys/${id}"><bdi>${name}</bdi></a>`,
+        cell: ({ id, name }) =>
+          html`<a class="row-link" href="/admin/keys/${id}"><bdi>${name}</bdi></a><code class="detail small muted">${maskedKey(id)}</code>`,
       },
       { head: t.users.state, inCard: 'end', cell: (key) => keyStateBadge(key, now, locale) },
       { head: t.users.created, inCard: 'none', cell: ({ createdAt }) => day(createdAt) },
-      { head: t.keys.lastUsed, cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.keys.unused : day(lastUsedAt)) },
+      {
+        head: t.keys.lastUsed,
+        isNumber: true,
+        cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.keys.unused : day(lastUsedAt)),
+      },
     ],
   });
 }

@@ -67,7 +67,6 @@ const PAGE_STYLES = [
   'activity',
   'code',
   'console',
-  'console-forms',
   'docs',
   'docs-search',
   'examples',
@@ -89,6 +88,7 @@ const JOINED: Readonly<Record<string, readonly string[]>> = {
   playground: ['code', 'examples', 'documents', 'playground', 'batch', 'sound', 'chat'],
   reference: ['reference', 'code'],
   tables: ['tables', 'filters'],
+  console: ['console', 'console-nav', 'console-forms'],
 };
 
 /** Loaded with this module, so that the links of pages are known. */

@@ -19,6 +19,7 @@ export {
   bar,
   copyableId,
   copyButton,
+  copyIcon,
   emptyState,
   type Html,
   type HtmlValue,
@@ -27,6 +28,7 @@ export {
   type Page,
   type Tone,
 } from './page.js';
+export { incidentSteps, openFirst } from './pages/status.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';
 export { costOf, labelOf, orderBadge, planName, spentOf } from './views.js';
 export { sendTo, type Visit } from './visit.js';

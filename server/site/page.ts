@@ -134,7 +134,7 @@ function renderHeader({ current, viewer }: HeaderView, locale: Locale): Html {
 <div class="frame">
 <a class="brand" href="/" aria-label="${brand.name}, ${t.firstPage}">${logo ? html`<img class="brand-logo" src="${logo.url}" alt="" height="24">` : MARK}<span>${brand.name}</span></a>
 <nav aria-label="${t.site}"><ul>
-${NAVIGATION.map((name) => html`<li><a href="/${name}"${isCurrent(`/${name}` === current)}>${t[name]}</a></li>`)}
+${renderSiteLinks(current, locale)}
 </ul></nav>
 <div class="site-header-account">${renderLanguages(locale)}${renderAccount({ current, viewer }, locale)}</div>
 </div>
@@ -149,7 +149,12 @@ function renderLanguages({ language }: Locale): Html {
   )}</form>`;
 }
 
-function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }: Locale): Html {
+function renderSiteLinks(current: string | undefined, { texts: { layout: t } }: Locale): Html {
+  return html`${NAVIGATION.map((name) => html`<li><a href="/${name}"${isCurrent(`/${name}` === current)}>${t[name]}</a></li>`)}`;
+}
+
+function renderAccount({ current, viewer }: HeaderView, locale: Locale): Html {
+  const { layout: t } = locale.texts;
   if (!viewer) {
     const quiet = current === '/login' && html` button-quiet`;
     return html`<a class="button button-small${quiet}" href="/login"${isCurrent(current === '/login')}>${t.signIn}</a>`;
@@ -163,8 +168,10 @@ function renderAccount({ current, viewer }: HeaderView, { texts: { layout: t } }
   if (viewer.console === undefined) return html`${link}\n${signOut}`;
   const console = area(viewer.console, t.console, inConsole, inConsole);
   // One more link than a phone has room for in a line.
+  // On a phone the pages of the site are here as well, so that the console has one line of links above its title.
+  const pages = inConsole && html`<ul class="fold-pages">${renderSiteLinks(current, locale)}</ul>`;
   return html`<details class="fold"><summary>${t.menu}</summary><div class="row">${console}${link}
-${signOut}</div></details>`;
+${signOut}${pages}</div></details>`;
 }
 
 function isCurrent(is: boolean): Html | false {

@@ -4,6 +4,16 @@
  */
 
 export { CELL_MS, CELLS, type PartState } from './history.js';
-export { INCIDENT_KINDS, type Incident, type IncidentKind, Incidents } from './incidents.js';
+export {
+  INCIDENT_KINDS,
+  INCIDENT_STATES,
+  type Incident,
+  type IncidentKind,
+  type IncidentState,
+  Incidents,
+  MAX_INCIDENT_TEXT,
+  MAX_INCIDENT_TITLE,
+  stateOfIncident,
+} from './incidents.js';
 export type { ServicePart, StatusPart } from './parts.js';
 export { openServiceStatus, overallState, type PartHistory, type ServiceReport, ServiceStatus } from './service.js';

@@ -270,10 +270,27 @@ export const addIncident = defineCommand({
   run: async (...call): Promise<Outcome<'Incident'>> => (await import('./incidents.js')).addIncidentCommand(...call),
 });
 
+const INCIDENT = ['id', 'id of the incident, see "incidents list"'] as const;
+
+export const updateIncident = defineCommand({
+  name: 'incidents update',
+  summary: 'say on the status page what is known of an incident now',
+  arguments: [INCIDENT, ['text', 'what is known now']],
+  options: {
+    '--state <state>': {
+      text: 'investigating, identified, monitoring or resolved, which ends it (default: as before)',
+      choices: ['investigating', 'identified', 'monitoring', 'resolved'],
+    },
+  },
+  examples: ['incidents update inc_1f0c93ab "A server failed. Jobs wait and are not lost." --state identified'],
+  shape: 'Incident',
+  run: async (...call): Promise<Outcome<'Incident'>> => (await import('./incidents.js')).updateIncidentCommand(...call),
+});
+
 export const closeIncident = defineCommand({
   name: 'incidents close',
   summary: 'end an incident',
-  arguments: [['id', 'id of the incident, see "incidents list"']],
+  arguments: [INCIDENT],
   options: { '--message <text>': 'how it ended' },
   shape: 'Incident',
   run: async (...call): Promise<Outcome<'Incident'>> => (await import('./incidents.js')).closeIncidentCommand(...call),
@@ -323,7 +340,20 @@ const ALERT_COMMANDS = [
   }),
 ];
 
-const INCIDENT_COMMANDS = [listIncidents, addIncident, closeIncident];
+const INCIDENT_COMMANDS = [
+  listIncidents,
+  addIncident,
+  updateIncident,
+  defineCommand({
+    name: 'incidents rename',
+    summary: 'give an incident another title',
+    arguments: [INCIDENT, ['title', 'what is wrong, in a few words']],
+    shape: 'Incident',
+    run: async (...call): Promise<Outcome<'Incident'>> =>
+      (await import('./incidents.js')).renameIncidentCommand(...call),
+  }),
+  closeIncident,
+];
 
 export const GATEWAY_COMMANDS = [
   ...JOB_COMMANDS,

@@ -311,7 +311,7 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
       ),
   },
   'alerts acknowledge': change(at('/alerts/:id/acknowledge'), NOTE),
-  'incidents list': list('/incidents', ['id', 'kind', 'started_at', 'ended_at', 'title']),
+  'incidents list': list('/incidents', ['id', 'kind', 'started_at', 'ended_at', 'state', 'title']),
   'incidents add': {
     options: ['kind', 'message', 'from'],
     async run(client, [title = ''], { kind, message, from }) {
@@ -322,6 +322,23 @@ export const REMOTE_COMMANDS: Readonly<Record<string, RemoteCommand>> = {
         ...(from !== undefined && { started_at: from }),
       });
       return { json, text: `Incident ${cell(json.id)} is on the status page.` };
+    },
+  },
+  'incidents update': {
+    options: ['state'],
+    async run(client, [id = '', text = ''], { state }) {
+      const json = await client.post(at('/incidents/:id/updates')([id]), {
+        text,
+        ...(state !== undefined && { state }),
+      });
+      return { json, text: `The update of ${cell(json.id)} is on the status page.` };
+    },
+  },
+  'incidents rename': {
+    options: [],
+    async run(client, [id = '', title = '']) {
+      const json = await client.post(at('/incidents/:id')([id]), { title });
+      return { json, text: `Incident ${cell(json.id)} has its new title.` };
     },
   },
   'incidents close': change(at('/incidents/:id/close'), { message: 'outcome' }),

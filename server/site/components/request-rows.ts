@@ -65,7 +65,8 @@ export function requestTable(
     ? { groupOf: codeOf, titleOf: (all: readonly [UsageEntry, ...UsageEntry[]]) => renderCodeTitle(all, locale) }
     : { groupOf: ({ at }: UsageEntry) => locale.longDay(at) };
   const columns = requestColumns({ ...view, isByCode }, locale);
-  return dataTable<UsageEntry>({ label, rows, empty, isStacked: true, isDense: true, ...groups, columns });
+  const shown = isByCode ? [...Map.groupBy(rows, codeOf).values()].flat() : rows;
+  return dataTable<UsageEntry>({ label, rows: shown, empty, isStacked: true, isDense: true, ...groups, columns });
 }
 
 /** What went wrong: equal of failures that mean the same. */
@@ -75,7 +76,7 @@ function codeOf({ status, errorCode }: UsageEntry): string {
 
 function renderCodeTitle(rows: readonly [UsageEntry, ...UsageEntry[]], locale: Locale): Html {
   const [first] = rows;
-  return html`<code>${codeOf(first)}</code> ${meaningOf(first, locale)} ${rows.length > 1 && html`<span class="badge">${locale.texts.words.requests(rows.length)}</span>`}`;
+  return html`<strong>${meaningOf(first, locale)}</strong> <code>${codeOf(first)}</code> <span class="badge">${locale.texts.words.requests(rows.length)}</span>`;
 }
 
 function requestColumns(
@@ -101,7 +102,7 @@ function requestColumns(
       head: t.list.result,
       inCard: 'end',
       cell: (row) =>
-        html`<span class="figures">${resultBadge(row, locale)} ${row.status}</span>${!isByCode && renderMeaning(row, locale)}`,
+        html`<span class="figures">${isByCode ? html`<span class="visually-hidden">${resultBadge(row, locale)}</span>` : resultBadge(row, locale)} ${row.status}</span>${!isByCode && renderMeaning(row, locale)}`,
     },
     ...(isOwnerShort ? [] : [owner]),
     { head: t.list.duration, isNumber: true, inCard: 'plain', cell: ({ latencyMs }) => duration(latencyMs, locale) },

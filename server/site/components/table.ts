@@ -17,10 +17,11 @@ export interface Column<Row> {
   isActions?: boolean;
   /**
    * Where the cell is in the card of its row: `end` of the first line, a `line` of its own, or `plain` among the others,
-   * all without its name; `time`: the end of the first line of a dense row, without its details; `none`: it is left out.
+   * all without its name; `foot` and `edge`: the start and the end of the last line, `foot` with a `cardHead`; `time`: the end
+   * of the first line of a dense row, without its details; `none`: it is left out.
    * Default: among the others, with its name.
    */
-  inCard?: 'end' | 'line' | 'plain' | 'time' | 'none';
+  inCard?: 'end' | 'line' | 'plain' | 'foot' | 'edge' | 'time' | 'none';
   /** Its name in the card. Default: that above its column. */
   cardHead?: string;
   cell(row: Row): HtmlValue;
@@ -92,13 +93,11 @@ function renderCell<Row>({ isNumber }: Column<Row>, value: HtmlValue): Html {
 }
 
 /** In a card the content of a cell is one part beside its name. */
-function renderInCard<Row>(
-  { head, isNumber, isActions, inCard, cardHead = head }: Column<Row>,
-  value: HtmlValue,
-): Html {
+function renderInCard<Row>({ head, isNumber, isActions, inCard, cardHead }: Column<Row>, value: HtmlValue): Html {
   const place = value === undefined ? 'none' : inCard && `card-${inCard}`;
   const classes = [isNumber && 'number', isActions && 'row-actions', place].filter(Boolean).join(' ');
-  const name = inCard === undefined && !isActions && html` data-head="${cardHead}"`;
+  const named = inCard === undefined ? (cardHead ?? head) : inCard === 'foot' && cardHead;
+  const name = named && !isActions && html` data-head="${named}"`;
   return html`<td role="cell"${name}${classes !== '' && html` class="${classes}"`}><div>${value}</div></td>`;
 }
 

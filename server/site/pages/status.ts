@@ -12,6 +12,7 @@ import {
   type PartState,
   type ServiceReport,
   type StatusPart,
+  stateOfIncident,
 } from '../../status/index.js';
 import type { Locale } from '../language/index.js';
 import { badge, emptyState, type Html, html, type Page, type Tone } from '../page.js';
@@ -34,8 +35,9 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
   const { at, incidents, parts } = report;
   const { texts, minute } = locale;
   const t = texts.status;
-  const open = incidents?.filter(({ endedAt }) => endedAt === null) ?? [];
-  const ended = incidents?.filter(({ endedAt }) => endedAt !== null) ?? [];
+  const isOpen = ({ endedAt }: Incident) => endedAt === null;
+  const open = openFirst(incidents?.filter(isOpen) ?? [], at);
+  const ended = incidents?.filter((one) => !isOpen(one)) ?? [];
   const shown = parts.filter(({ group }) => hasLinks || group !== 'platform');
   const isDisturbed = open.some(({ kind, startedAt }) => kind !== 'maintenance' && startedAt <= at);
   const now = overallState(shown);
@@ -176,17 +178,43 @@ function timeOf(at: number): string {
   return new Date(at).toISOString().slice(11, 16);
 }
 
-/** Its beginning and its end, each with the words of the operator, which may be of any language. */
-function renderIncident(incident: Incident, now: number, { texts: { status: t }, minute }: Locale): Html {
-  const { kind, title, message, outcome, startedAt, endedAt } = incident;
+function renderIncident(incident: Incident, now: number, locale: Locale): Html {
+  const { kind, title, startedAt, endedAt } = incident;
+  const { status: t } = locale.texts;
   const isPlanned = endedAt === null && startedAt > now;
+  const state = stateOfIncident(incident);
   const [label, tone]: [string, Tone] =
     endedAt !== null
       ? [t.ended, 'plain']
       : isPlanned
         ? [t.planned, 'plain']
-        : [t.open, kind === 'outage' ? 'bad' : 'warn'];
-  const begin = isPlanned ? t.begins : endedAt === null ? t.since : t.began;
+        : [state === null ? t.open : t.incidentStates[state], kind === 'outage' ? 'bad' : 'warn'];
   return html`<li class="card stack-small incident"><div class="row row-apart"><h3 dir="auto">${title}</h3><span class="row">${badge(t.incidentKinds[kind])}${badge(label, tone)}</span></div>
-<ol class="incident-steps"><li><p class="small muted">${begin} ${minute(startedAt)}</p>${message !== null && html`<p dir="auto" class="incident-words">${message}</p>`}</li>${endedAt !== null && html`<li><p class="small muted">${t.endedAt} ${minute(endedAt)}</p>${outcome !== null && html`<p dir="auto" class="incident-words">${outcome}</p>`}</li>`}</ol></li>`;
+${incidentSteps(incident, now, locale)}</li>`;
+}
+
+/** Those that are now before those that come. */
+export function openFirst(open: readonly Incident[], now: number): readonly Incident[] {
+  return [...open.filter(({ startedAt }) => startedAt <= now), ...open.filter(({ startedAt }) => startedAt > now)];
+}
+
+/** What was said, newest first, each with the words of the operator, which may be of any language. */
+export function incidentSteps(
+  { kind, message, outcome, updates, startedAt, endedAt }: Incident,
+  now: number,
+  { texts: { status: t }, minute }: Locale,
+): Html {
+  const isPlanned = endedAt === null && startedAt > now;
+  const begin = isPlanned ? t.begins : endedAt === null && updates.length === 0 ? t.since : t.began;
+  const first = kind === 'maintenance' || message === null ? begin : t.incidentStates.investigating;
+  const last = kind === 'maintenance' ? t.endedAt : t.incidentStates.resolved;
+  const steps = [
+    ...(endedAt === null ? [] : [{ head: last, at: endedAt, text: outcome }]),
+    ...updates.map(({ state, at, text }) => ({ head: state === null ? t.update : t.incidentStates[state], at, text })),
+    { head: first, at: startedAt, text: message },
+  ];
+  return html`<ol class="incident-steps">${steps.map(
+    ({ head, at, text }) =>
+      html`<li><p class="small muted"><strong>${head}</strong> ${minute(at)}</p>${text !== null && html`<p dir="auto" class="incident-words">${text}</p>`}</li>`,
+  )}</ol>`;
 }

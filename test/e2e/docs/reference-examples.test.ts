@@ -44,6 +44,8 @@ const REFUSED: Readonly<Record<string, string>> = {
   postV1AdminTransfersMatch: 'invalid_value',
   postV1AdminKeysId: 'invalid_value',
   postV1AdminAccountsIdBudgets: 'invalid_value',
+  postV1AdminIncidentsId: 'invalid_value',
+  postV1AdminIncidentsIdUpdates: 'invalid_value',
   postV1AdminIncidentsIdClose: 'invalid_value',
   postV1AdminAlertsIdAcknowledge: 'invalid_value',
   postApiAgentDeviceToken: 'invalid_grant',

@@ -272,10 +272,23 @@ describe('changes by the admin API', () => {
     await refused('/alerts/alr_none/acknowledge', {}, 'invalid_value', 'id');
   });
 
-  it('report and close incidents', async () => {
+  it('report, update, rename and close incidents', async () => {
     const { id } = await post('/incidents', { title: 'Images are slow', kind: 'outage' });
     expect(await lastAudit(id)).to.deep.equal(['incident.added', actor, 'Images are slow']);
-    expect((await post(`/incidents/${id}/close`, { outcome: 'Mended.' })).outcome).to.equal('Mended.');
+    const path = `/incidents/${id}`;
+    const identified = await post(`${path}/updates`, { text: 'A disk is full.', state: 'identified' });
+    expect([identified.state, identified.updates[0].text]).to.deep.equal(['identified', 'A disk is full.']);
+    expect(await lastAudit(id)).to.deep.equal(['incident.updated', actor, 'A disk is full.']);
+    await refused(`${path}/updates`, { text: 'x', state: 'ended' }, 'invalid_value', 'state');
+    await refused(`${path}/updates`, { state: 'monitoring' }, 'missing_required_parameter', 'text');
+    expect((await post(path, { title: 'Images wait' })).title).to.equal('Images wait');
+    expect(await lastAudit(id)).to.deep.equal(['incident.renamed', actor, null]);
+    const closed = await post(`${path}/close`, { outcome: 'Mended.' });
+    expect([closed.outcome, closed.state]).to.deep.equal(['Mended.', 'resolved']);
+    expect(closed.updates.map((one: { text: string }) => one.text)).to.deep.equal(['Mended.', 'A disk is full.']);
+    await refused(`${path}/updates`, { text: 'Again.' }, 'invalid_value', 'id');
+    await refused('/incidents/inc_none/updates', { text: 'x' }, 'invalid_value', 'id');
+    await refused('/incidents/inc_none', { title: 'x' }, 'invalid_value', 'id');
     await refused('/incidents/inc_none/close', {}, 'invalid_value', 'id');
   });
 });

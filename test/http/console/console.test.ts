@@ -204,7 +204,7 @@ describe('the console', () => {
     expect((await app.state.keys.find(next.slice(6, 14)))?.revokedAt).to.be.a('number');
   });
 
-  it('sets budgets of an account, and publishes and closes an incident', async () => {
+  it('sets budgets of an account, and publishes, updates and closes an incident', async () => {
     const { app, read, post } = its;
     const other = await signUp(app.state);
     await post(`/admin/users/${other.id}/budgets`, { budgets: '500 requests/day' });
@@ -213,8 +213,22 @@ describe('the console', () => {
     await post('/admin/incidents', { title: 'Images are slow', kind: 'outage', message: '', starts: '' });
     const [incident] = await app.state.incidents.list({ since: 0, limit: 1 });
     expect(incident).to.include({ title: 'Images are slow', kind: 'outage', endedAt: null });
-    await post(`/admin/incidents/${incident?.id}/close`, { outcome: 'Fixed.' });
-    expect((await read('/status', createBrowserSession())).text).to.contain('Fixed.');
+    const path = `/admin/incidents/${incident?.id}`;
+    await post(`${path}/updates`, { text: 'A disk is full.', state: 'identified' });
+    await post(`${path}/updates`, { text: 'It is being emptied.', state: '' });
+    await post(`${path}/rename`, { new_title: 'Images wait' });
+    const failed = await post(`${path}/updates`, { text: ' ', state: 'monitoring' });
+    expect([failed.status, failed.page('dialog[open] select').attr('name')]).to.deep.equal([400, 'state']);
+    const { page: shown } = await read('/admin/incidents');
+    expect(shown('.incident-head').first().text()).to.equal('Images waitIdentified');
+    await post(`${path}/close`, { outcome: 'Fixed.' });
+    const { page: status } = await read('/status', createBrowserSession());
+    const one = status('.incident').filter((_, incident) => status(incident).find('h3').text() === 'Images wait');
+    const steps = one.find('.incident-steps').children().toArray();
+    expect(steps.map((step) => status(step).find('strong').text())).to.deep.equal([
+      ...['Resolved', 'Update', 'Identified', 'Began'],
+    ]);
+    expect(one.find('.incident-steps').text()).to.contain('Fixed.');
   });
 
   it('makes groups with budgets, changes and deletes them', async () => {

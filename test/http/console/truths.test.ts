@@ -61,8 +61,8 @@ describe('the facts of the console', () => {
     const { app, read } = its;
     const { accountId } = await signUp(app.state);
     const sent = [
-      { amount: 2_400, currency: 'EUR', wanted: '24.00 EUR' },
-      { amount: 299_000, currency: 'VND', wanted: '299,000 VND' },
+      { amount: 2_400, currency: 'EUR', wanted: '€24.00' },
+      { amount: 299_000, currency: 'VND', wanted: '₫299,000' },
     ];
     for (const { wanted, ...money } of sent) {
       const { code } = await order(app.state, accountId, money);
@@ -177,7 +177,7 @@ describe('the facts of the console', () => {
     await app.state.incidents.add({ ...planned, title: 'Slow', startedAt: Date.now() - 1, actor: 'operator:test' });
     const { page } = await read('/admin/incidents');
     const badges = page('main .rows > li').toArray();
-    expect(badges.map((one) => page(one).find('.incident-head .badge').text())).to.deep.equal(['Planned', 'Open']);
+    expect(badges.map((one) => page(one).find('.incident-head .badge').text())).to.deep.equal(['Open', 'Planned']);
     const waiting = (await read('/admin')).page('#waiting').closest('section').text();
     expect(waiting).to.contain('Planned incident').and.to.contain('Open incident');
   });

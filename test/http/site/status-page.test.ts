@@ -146,6 +146,10 @@ describe('status page', () => {
     expect(planned.stdout).to.match(/^Incident inc_[0-9a-f]{8} is on the status page\./);
     const { incidents } = await fresh().report();
     expect(incidents?.map(({ title }) => title)).to.deep.equal(['New disk', HOSTILE]);
+    const update = await run('update', id, 'A disk is full.', '--state', 'identified', '--json');
+    expect(JSON.parse(update.stdout)).to.include({ state: 'identified' });
+    expect((await run('update', id, 'x', '--state', 'bad')).code).to.equal(2);
+    expect((await run('rename', id, `${HOSTILE}!`)).code).to.equal(0);
     expect((await run('close', id, '--message', 'Solved.')).code).to.equal(0);
     const listed = await run();
     expect(listed.stdout).to.contain('outage').and.to.contain('open').and.not.to.contain('\u202e');
@@ -158,6 +162,8 @@ describe('status page', () => {
       expect((await run(...args)).code, args.join(' ')).to.equal(2);
     }
     expect((await run('close', 'inc_00000000')).code).to.equal(1);
+    expect((await run('update', 'inc_00000000', 'x')).code).to.equal(1);
+    expect((await run('rename', 'inc_00000000', 'x')).code).to.equal(1);
   });
 
   it('leaves /health as JSON, and names it', async () => {

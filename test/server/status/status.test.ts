@@ -2,7 +2,7 @@
 
 import { expect } from 'chai';
 import type { State } from '../../../server/state.js';
-import { CELL_MS, CELLS } from '../../../server/status/index.js';
+import { CELL_MS, CELLS, type IncidentState, stateOfIncident } from '../../../server/status/index.js';
 import { codeOf } from '../../support/code-of.js';
 import { engines, type Place } from '../../support/databases/engines.js';
 
@@ -34,7 +34,7 @@ for (const engine of engines) {
       const [open] = await incidents.list({ since: NOW + 1e12, limit: 10 });
       expect(open).to.deep.equal({
         ...{ id, kind: 'degraded', title: 'Images are slow', message: null, outcome: null },
-        ...{ startedAt: NOW, endedAt: null },
+        ...{ startedAt: NOW, endedAt: null, updates: [] },
       });
       const closed = await incidents.close(id, { outcome: 'Solved.', actor: ACTOR });
       expect(closed).to.include({ id, outcome: 'Solved.' });
@@ -46,6 +46,54 @@ for (const engine of engines) {
         ['incident.added', ACTOR, 'Images are slow'],
       ]);
       expect(await incidents.list({ since: Date.now() + 60_000, limit: 10 })).to.deep.equal([]);
+    });
+
+    it('posts updates of open incidents, of which the last may end them, and renames', async () => {
+      const { incidents } = state;
+      const begun = { title: 'Slow', kind: 'degraded', message: 'Wait.', startedAt: NOW, actor: ACTOR } as const;
+      const { id } = await incidents.add(begun);
+      const post = (known: IncidentState | null, text: string) =>
+        incidents.update(id, { state: known, text, actor: ACTOR });
+      const find = async () => (await incidents.list({ since: NOW, limit: 10 })).find((one) => one.id === id);
+      const added = await find();
+      expect(added && stateOfIncident(added)).to.equal('investigating');
+      await post('identified', ' A disk. ');
+      const second = await post(null, 'Ordered.');
+      expect(second?.updates.map(({ state: known, text }) => [known, text])).to.deep.equal([
+        [null, 'Ordered.'],
+        ['identified', 'A disk.'],
+      ]);
+      expect(second && stateOfIncident(second)).to.equal('identified');
+      expect((await incidents.rename(id, { title: 'Very slow', actor: ACTOR }))?.title).to.equal('Very slow');
+      const ended = await post('resolved', 'Replaced.');
+      expect(ended).to.include({ outcome: 'Replaced.', title: 'Very slow' });
+      expect(ended && stateOfIncident(ended)).to.equal('resolved');
+      expect(await find()).to.deep.equal(ended);
+      expect(await codeOf(post(null, 'Once more.'))).to.equal('invalid_value');
+      expect(await incidents.update('inc_00000000', { state: null, text: 'x', actor: ACTOR })).to.equal(undefined);
+      expect(await incidents.rename('inc_00000000', { title: 'x', actor: ACTOR })).to.equal(undefined);
+      for (const text of [' ', 'a'.repeat(2_001), 'a\0b'])
+        expect(await codeOf(post(null, text))).to.equal('invalid_value');
+      const audit = await state.audit.list({ subject: id, limit: 10 });
+      expect(audit.map(({ action, from, to, note }) => [action, from, to, note])).to.deep.equal([
+        ['incident.closed', null, null, 'Replaced.'],
+        ['incident.renamed', 'Slow', 'Very slow', null],
+        ['incident.updated', null, null, 'Ordered.'],
+        ['incident.updated', null, 'identified', 'A disk.'],
+        ['incident.added', null, 'degraded', 'Slow'],
+      ]);
+      expect(await incidents.titlesOf([id, 'inc_00000000'])).to.deep.equal(new Map([[id, 'Very slow']]));
+    });
+
+    it('numbers updates of one incident that come at once, and refuses more than it may have', async () => {
+      const { incidents } = state;
+      const begun = { title: 'Busy', kind: 'outage', message: null, startedAt: NOW, actor: ACTOR } as const;
+      const { id } = await incidents.add(begun);
+      const post = (index: number) => incidents.update(id, { state: null, text: `No. ${index}`, actor: ACTOR });
+      await Promise.all(Array.from({ length: 50 }, (_, index) => post(index)));
+      expect(await codeOf(post(50))).to.equal('invalid_value');
+      const audit = await state.audit.list({ subject: id, limit: 100 });
+      expect(audit.map(({ number }) => number)).to.deep.equal(Array.from({ length: 51 }, (_, index) => 51 - index));
     });
 
     it('refuses texts that are empty, too long, or cannot be stored', async () => {

@@ -309,9 +309,10 @@ async function awaitOperator(state: State): Promise<Omit<ConsoleSubjects, 'job'>
 /** Groups with budgets, a prepaid balance, invitations, and an alert about a budget. */
 async function keepTeam(state: State, { accountId, actor }: { accountId: string; actor: string }): Promise<void> {
   const money = { unit: 'money', amount: 500_000_000, currency: 'EUR', resets: 'month' } as const;
-  const tokens = { unit: 'tokens', amount: 10_000_000, currency: null, resets: 'day' } as const;
+  const tokens = { unit: 'tokens', amount: 1_000_000, currency: null, resets: 'day' } as const;
   await state.budgets.createGroup('research', { budgets: [money, tokens], actor });
   await state.budgets.createGroup('night-shift');
+  await useGroup(state, { accountId, actor });
   await state.balances.setEligible({ accountId, actor, note: 'pays by invoice' }, true);
   const wanted = { accountId, terms: TOP_UP, amount: 2_000, currency: 'EUR', actor, lifetimeMs: 86_400_000 };
   const { order } = await state.orders.create(wanted);
@@ -319,8 +320,31 @@ async function keepTeam(state: State, { accountId, actor }: { accountId: string;
   await state.balances.adjust({ accountId, actor, note: 'for the outage of Friday' }, 5_000_000);
   await state.invitations.invite({ role: 'member', name: 'Linh Trần', actor });
   await state.invitations.invite({ role: 'billing', name: 'Anneliese von Hohenlohe-Waldenburg', actor });
-  const detail = { of: 'group', name: 'research', unit: 'tokens', limit: 10_000_000, used: 8_420_000, resets: 'day' };
+  const detail = { of: 'group', name: 'research', unit: 'tokens', limit: 1_000_000, used: 842_000, resets: 'day' };
   await state.alerts.note([{ kind: 'budget_low', subject: 'research', detail }]);
+}
+
+/** Two keys of the group research, which use most of what it has for a day. */
+async function useGroup(
+  { keys, budgets, admissions }: State,
+  { accountId, actor }: { accountId: string; actor: string },
+): Promise<void> {
+  const members = (await keys.listOf(accountId)).filter(
+    ({ name, replacedBy }) => name !== 'shop website' && !replacedBy,
+  );
+  for (const { id } of members) await budgets.changeKey({ id, accountId, groupName: 'research', actor });
+  const [first] = members;
+  if (!first) throw new Error('the account has no key for the group');
+  const own = await budgets.of({ scope: 'group', subject: 'research' });
+  const about = { keyId: first.id, accountId, route: '/v1/responses', model: 'm-5.3-code' };
+  const usage = { inputTokens: 403_000, outputTokens: 18_000, totalTokens: 421_000 };
+  for (const latencyMs of [21_800, 19_400]) {
+    const reserve = { budgetId: null, furtherBudgets: own.map(({ id }) => id), tokens: usage.totalTokens };
+    const { reservation } = await admissions.admit({ ...about, reserve });
+    const at = Date.now() - latencyMs * 60;
+    admissions.settle({ requestId: randomUUID(), ...about, status: 200, latencyMs, usage, at, reservation });
+  }
+  await admissions.flush();
 }
 
 /** A day with a disturbance, and incidents. */
@@ -344,6 +368,7 @@ async function disturb(state: State): Promise<void> {
     message: 'Our provider has problems. Jobs take longer.',
   } as const;
   const { id } = await incidents.add({ ...first, startedAt: now - 8 * 3_600_000, actor });
+  await incidents.update(id, { state: 'identified', text: 'One of its servers failed. Jobs wait for it.', actor });
   await incidents.close(id, { outcome: 'The provider works again. No job was lost.', actor });
   const next = {
     title: 'Moving to a larger machine',
@@ -351,6 +376,17 @@ async function disturb(state: State): Promise<void> {
     message: 'The gateway is away for five minutes.',
   } as const;
   await incidents.add({ ...next, startedAt: now + 40 * 3_600_000, actor });
+  const open = {
+    title: 'Transcripts take longer',
+    kind: 'degraded',
+    message: 'Transcripts of more than ten minutes wait longer than usual.',
+  } as const;
+  const slow = await incidents.add({ ...open, startedAt: now - 50 * 60_000, actor });
+  await incidents.update(slow.id, {
+    state: 'monitoring',
+    text: 'A second server helps. The queue gets shorter.',
+    actor,
+  });
 }
 
 /** An agent that asks for access; where its user is sent to. */

@@ -50,6 +50,14 @@ const en = {
     `Some links may fail: ${failed} of ${counted(all, 'live check')} did not pass,`,
   incidents: 'Incidents',
   incidentKinds: { outage: 'Outage', degraded: 'Degraded service', maintenance: 'Maintenance' },
+  incidentStates: {
+    investigating: 'Investigating',
+    identified: 'Identified',
+    monitoring: 'Monitoring',
+    resolved: 'Resolved',
+  },
+  /** Of an update that says no state. */
+  update: 'Update',
   open: 'Open',
   openIncidents: 'Open incidents',
   planned: 'Planned',
@@ -102,6 +110,13 @@ const vi: typeof en = {
     `Một số liên kết có thể lỗi: ${count(failed)} trên ${count(all)} kiểm tra trực tiếp không đạt,`,
   incidents: 'Sự cố',
   incidentKinds: { outage: 'Ngừng dịch vụ', degraded: 'Trục trặc', maintenance: 'Bảo trì' },
+  incidentStates: {
+    investigating: 'Đang tìm nguyên nhân',
+    identified: 'Đã tìm ra nguyên nhân',
+    monitoring: 'Đang theo dõi',
+    resolved: 'Đã khắc phục',
+  },
+  update: 'Cập nhật',
   open: 'Đang xử lý',
   openIncidents: 'Sự cố đang xử lý',
   planned: 'Sắp tới',

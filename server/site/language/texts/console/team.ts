@@ -9,11 +9,14 @@ const { count } = FORMATS.vi;
 
 const en = {
   groups: {
-    show: 'Show keys…',
+    show: 'Let members see all keys…',
+    /** Beside the number of keys. */
+    shown: 'members see all',
+    noKeys: 'No keys yet',
     showWords:
       'Users with a key in this group see the names, last use and budgets of all its keys. They never see secrets.',
     showNow: 'Show the keys',
-    hide: 'Hide keys…',
+    hide: 'Hide keys from members…',
     hideWords: 'Users with a key in this group see their own keys alone.',
     hideNow: 'Hide the keys',
     lead: 'Groups of keys, such as teams. All keys of a group share its budgets.',
@@ -28,7 +31,7 @@ const en = {
     changeWords:
       'Replaces all budgets of the group. One with the same unit and period keeps its usage. Running servers follow within two seconds.',
     changeNow: 'Set the budgets',
-    delete: 'Delete…',
+    delete: 'Delete the group…',
     deleteWords: 'Deletes the group and its budgets. This is final.',
     deleteKeysWords: (keys: number) =>
       `Deletes the group and its budgets. Its ${counted(keys, 'key')} leave the group and keep working without them. This is final.`,
@@ -78,7 +81,7 @@ const en = {
     withdrawNow: 'Withdraw the invitation',
   },
   applications: {
-    lead: 'Other applications that sign people in with accounts of this gateway, as SIGN_IN_APPS names them.',
+    lead: 'Other applications that sign people in with accounts of this gateway. SIGN_IN_APPS names them.',
     how: 'How to connect one',
     none: 'No applications',
     noneWords: 'Name applications such as Grafana in SIGN_IN_APPS, and people sign in there with their account here.',
@@ -96,11 +99,13 @@ const en = {
 
 const vi: typeof en = {
   groups: {
-    show: 'Cho xem khóa…',
+    show: 'Cho thành viên xem mọi khóa…',
+    shown: 'thành viên xem được tất cả',
+    noKeys: 'Chưa có khóa',
     showWords:
       'Người có khóa trong nhóm xem được tên, lần dùng gần nhất và ngân sách của mọi khóa trong nhóm. Không bao giờ thấy mã bí mật.',
     showNow: 'Cho xem khóa',
-    hide: 'Ẩn khóa…',
+    hide: 'Ẩn khóa với thành viên…',
     hideWords: 'Người có khóa trong nhóm chỉ xem được khóa của mình.',
     hideNow: 'Ẩn khóa',
     lead: 'Nhóm khóa, ví dụ theo đội. Mọi khóa của nhóm dùng chung ngân sách.',
@@ -115,7 +120,7 @@ const vi: typeof en = {
     changeWords:
       'Thay mọi ngân sách của nhóm. Ngân sách cùng đơn vị và kỳ giữ mức đã dùng. Máy chủ cập nhật trong hai giây.',
     changeNow: 'Đặt ngân sách',
-    delete: 'Xóa…',
+    delete: 'Xóa nhóm…',
     deleteWords: 'Xóa nhóm cùng ngân sách. Không thể hoàn tác.',
     deleteKeysWords: (keys) =>
       `Xóa nhóm cùng ngân sách. ${count(keys)} khóa rời nhóm và vẫn hoạt động. Không thể hoàn tác.`,
@@ -164,12 +169,12 @@ const vi: typeof en = {
     withdrawNow: 'Thu hồi lời mời',
   },
   applications: {
-    lead: 'Ứng dụng khác cho đăng nhập bằng tài khoản ở đây, như SIGN_IN_APPS nêu tên.',
+    lead: 'Ứng dụng khác cho người dùng đăng nhập bằng tài khoản ở đây. SIGN_IN_APPS khai báo chúng.',
     how: 'Cách kết nối',
     none: 'Không có ứng dụng',
     noneWords: 'Nêu ứng dụng như Grafana trong SIGN_IN_APPS để mọi người đăng nhập ở đó bằng tài khoản tại đây.',
     clientId: 'Mã ứng dụng',
-    issuer: 'Nơi cấp',
+    issuer: 'Địa chỉ nhà phát hành (issuer)',
     everyUser: 'Mọi người dùng không bị tạm khóa đều đăng nhập được.',
     last: 'Đăng nhập gần nhất',
     never: 'Chưa có',
