@@ -1,8 +1,8 @@
 'use strict';
 // What only a checkout can do: compile what changed, make the package, and run the tests and tools of developers. An installed
-// package is compiled and lacks this file; run.cjs then starts the command line at once. A run of all tests, and what is
-// published, is made and checked by the compiler. A start, some tests or another command is not worth its twenty seconds:
-// esbuild makes the same scripts of what changed. Both write to dist, and each takes what the other has made.
+// package is compiled and lacks this file; run.cjs then starts the command line at once. What is published is made and checked
+// by the compiler. A start, tests or another command are not worth its twenty seconds: esbuild makes the same scripts of what
+// changed, and a run of all tests has the types checked meanwhile. Both write to dist, and each takes what the other has made.
 
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -14,9 +14,8 @@ const dist = path.join(root, 'dist');
 /** What the product runs, and what its developers run besides. */
 const PRODUCT = ['core', 'plugins', 'server'];
 const ALL = [...PRODUCT, 'test'];
-/** Whether the build of a command is checked: that of all tests, and of what is published. The others run what esbuild makes of the sources. */
-function isCheckedBy(command, rest) {
-  if (command === '--test') return rest.every((argument) => ['--long', '--reverse', '--times'].includes(argument));
+/** Whether the build of a command is checked: that of what is published. The others run what esbuild makes of the sources. */
+function isCheckedBy(command) {
   return command === '--build' || command === '--package';
 }
 
@@ -47,8 +46,8 @@ function changeOf(file) {
 }
 
 /** Makes what changed since the last build of this kind. */
-async function compile(node, command, rest, isUnbundled) {
-  const isChecked = isCheckedBy(command, rest);
+async function compile(node, command, isUnbundled) {
+  const isChecked = isCheckedBy(command);
   const isWhole = isChecked || isUnbundled || command === '--test' || TOOLS[command] !== undefined;
   const folders = isWhole ? ALL : PRODUCT;
   const tool = isChecked ? compiler : path.join(root, 'node_modules', 'esbuild');
@@ -190,8 +189,8 @@ function toolOf(command, rest) {
  */
 async function prepare(node, [command, ...rest], isUnbundled) {
   if (command === '--package') await compilePackage(node);
-  else await compile(node, command, rest, isUnbundled);
-  if (command === '--build' || command === '--package') process.exit(0);
+  else await compile(node, command, isUnbundled);
+  if (isCheckedBy(command)) process.exit(0);
   const tool = toolOf(command, rest);
   return tool && [...(command === '--bench' ? ['--expose-gc'] : []), path.join(root, tool), ...rest];
 }

@@ -1,7 +1,7 @@
 /**
  * All tests, or those of the folders (and of files, beside a flag) that are named, in a few processes at a time, which run share after share of the files
  * and have one PostgreSQL and one object server. The files that took longest in the last run start first. Each share that ends says what it ran and
- * how much is left. The last line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
+ * how much is left. The compiler checks the types meanwhile. The last line has the totals. `--reverse` runs the files, and the tests in them, from the last to the first: none may depend on those
  * before it. Only the tests of one suite in test/e2e and test/long keep their order, since they are the steps of a walk.
  * `--quick` runs what a minute has room for, on SQLite alone and without a browser, those of changed subjects first. `--long`
  * runs what is left out otherwise because it takes minutes: test/long, the files that have more variants there, and the tests of the browser on
@@ -21,6 +21,7 @@ import { cpuSeconds } from './support/runner/cpu-seconds.js';
 import { makeFolderInMemory } from './support/runner/memory-folder.js';
 import { changedSources, QuickQueue, readLastRun, storeLastRun, WholeQueue } from './support/runner/test-order.js';
 import { TestProcess, type TestTotals } from './support/runner/test-process.js';
+import { checkTypes } from './support/runner/type-check.js';
 import { startObjectServerOfRun } from './support/storage/object-server.js';
 
 /** More than there are cores: many tests wait, for what takes its time or to see that nothing comes. */
@@ -105,6 +106,8 @@ process.once('exit', () => {
 });
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+// A run of named folders, or a quick one, does not wait for it.
+const typeErrors = quick || folders.length > 0 ? '' : checkTypes();
 const stopServers = quick ? undefined : await startServers();
 if (quick) process.env.TEST_QUICK = '1';
 const isOver = new AbortController();
@@ -121,6 +124,11 @@ if (quick) {
 }
 for (const title of ended.flatMap((totals) => totals.nearTimeout)) console.log(`near its timeout: ${title}`);
 const failures = ended.flatMap((totals) => totals.failures);
+const types = await typeErrors;
+if (types !== '') {
+  console.log(types);
+  failures.push('the types of the sources are right');
+}
 for (const title of failures) console.log(`failed: ${title}`);
 const count = (of: 'passed' | 'skipped') => ended.reduce((sum, totals) => sum + totals[of], 0);
 console.log(`${count('passed')} passed, ${failures.length} failed, ${count('skipped')} skipped`);

@@ -1,7 +1,7 @@
 /** The documentation of the site: that it is complete, light, and found by words. */
 
 import { expect } from 'chai';
-import { load } from 'cheerio';
+import { type CheerioAPI, load } from 'cheerio';
 import { assets } from '../../../server/site/assets.js';
 import { codeOf, exampleOf } from '../../../server/site/docs/examples.js';
 import { guideEntries } from '../../../server/site/docs/guide-content.js';
@@ -34,8 +34,13 @@ describe('pages of the documentation', () => {
   });
   after(() => app?.close());
 
+  const visited = new Map<string, CheerioAPI>();
+
+  /** The page, which is parsed once for all tests that only read it. */
   async function visit(path: string) {
-    return load((await app.request(path)).text);
+    const page = visited.get(path) ?? load((await app.request(path)).text);
+    visited.set(path, page);
+    return page;
   }
 
   it('have every operation of the document on one page, and none of those for browsers', async () => {
