@@ -1,13 +1,14 @@
 /*
  * Pictures and videos of an item, one at a time: a strip that scrolls by touch, buttons over it, arrow keys, and small
- * pictures to choose from. A picture of another shape than the frame has a blurred copy of itself behind it. The shown
- * one can be saved. A picture that cannot be loaded is removed with its small one. A strip of
- * one has no buttons.
+ * pictures to choose from. The frame has the shape of the first picture, as the document says it or else as it is
+ * loaded. The shown one can be saved, beside what saves all. A picture that cannot be loaded is removed with its small
+ * one. A strip of one has no buttons.
  */
 
 import { element } from '../elements.js';
 import { ownAddress } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
+import { shapeOf } from './document-parts.js';
 
 const t = textsOf('playground-links');
 
@@ -17,9 +18,18 @@ export interface Slide {
   src: string;
 }
 
-/** False without any. @param label What the pictures are of. @param ratio Width to height of the frame. Default 1. */
-export function carousel(slides: readonly Slide[], label: string, ratio = 1): HTMLElement | false {
-  return slides.length > 0 && new Carousel(slides, label, ratio).element;
+/**
+ * False without any.
+ * @param label What the pictures are of. @param ratio Width to height of the frame. Default 1. @param saves Buttons that
+ * save all of them. Default: none.
+ */
+export function carousel(
+  slides: readonly Slide[],
+  label: string,
+  ratio = 1,
+  saves: readonly HTMLElement[] = [],
+): HTMLElement | false {
+  return slides.length > 0 && new Carousel(slides, label, ratio, saves).element;
 }
 
 class Carousel {
@@ -27,18 +37,23 @@ class Carousel {
   readonly #strip: HTMLElement;
   readonly #small = element('div', { class: 'carousel-small' });
   readonly #count = element('span', { class: 'badge figures', 'aria-live': 'polite' });
-  readonly #save = element('a', { class: 'small carousel-save', target: '_blank', rel: 'noopener noreferrer' });
+  readonly #save = element('a', {
+    class: 'button button-quiet button-small',
+    target: '_blank',
+    rel: 'noopener noreferrer',
+  });
   readonly #previous = stepButton('‹', t.previousPicture);
   readonly #next = stepButton('›', t.nextPicture);
   readonly #controls: HTMLElement;
 
-  constructor(slides: readonly Slide[], label: string, ratio: number) {
+  constructor(slides: readonly Slide[], label: string, ratio: number, saves: readonly HTMLElement[]) {
     const strip = { class: 'carousel-strip', tabindex: '0', role: 'group', 'aria-label': label };
     this.#strip = element('div', strip);
-    this.#strip.style.setProperty('--ratio', String(ratio));
+    this.#shape(ratio);
     this.#controls = element('div', { class: 'carousel-controls' }, this.#previous, this.#count, this.#next);
     const frame = element('div', { class: 'carousel-frame' }, this.#strip, this.#controls);
-    const foot = element('div', { class: 'row row-apart carousel-foot' }, this.#small, this.#save);
+    const buttons = element('div', { class: 'row' }, ...saves, this.#save);
+    const foot = element('div', { class: 'row row-apart' }, this.#small, buttons);
     this.element = element('div', { class: 'carousel' }, frame, foot);
     for (const [index, slide] of slides.entries()) this.#add(slide, index);
     this.#previous.addEventListener('click', () => this.#show(this.#index - 1));
@@ -53,17 +68,21 @@ class Carousel {
     return clientWidth === 0 ? 0 : Math.round(scrollLeft / clientWidth);
   }
 
+  #shape(ratio: number): void {
+    this.#strip.style.setProperty('--ratio', String(ratio));
+  }
+
   #add({ kind, src }: Slide, index: number): void {
     const name = fill(t.picture, { number: index + 1 });
     const large =
       kind === 'video'
         ? element('video', { src, controls: true, playsinline: true, preload: 'metadata', 'aria-label': t.video })
         : element('img', { src, alt: name, referrerpolicy: 'no-referrer', loading: index === 0 ? 'eager' : 'lazy' });
-    const copyOf = (className?: string) =>
-      kind === 'picture' &&
-      element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy', class: className });
-    const slide = element('div', { class: 'carousel-slide' }, large, copyOf('media-behind'));
-    const picture = copyOf();
+    if (index === 0 && large instanceof HTMLImageElement)
+      large.addEventListener('load', () => this.#shape(shapeOf(large.naturalWidth, large.naturalHeight)));
+    const slide = element('div', { class: 'carousel-slide' }, large);
+    const picture =
+      kind === 'picture' && element('img', { src, alt: '', referrerpolicy: 'no-referrer', loading: 'lazy' });
     const choice = element(
       'button',
       { type: 'button', class: 'carousel-choice', 'aria-label': kind === 'video' ? t.video : name },

@@ -60,13 +60,13 @@ function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement
   const pictures = textsAt(data, 'media.image_urls');
   const isCarousel = !isSeen && pictures.length > 1;
   const ratio = ratioOf(entries, pictures);
-  const strip = isCarousel && carousel(slidesOf(pictures, links), t.pictures, ratio);
+  const strip = isCarousel && carousel(slidesOf(pictures, links), t.pictures, ratio, downloadButtons(data));
   const picture = !isSeen && !strip && poster !== undefined && pictureOf(poster, links, 'document-thumbnail');
   const media = [strip, picture, shown?.element].filter((part) => !!part);
   const isWide = isSeen ? isLandscape(videoRatio ?? WIDE) : strip ? isLandscape(ratio) : shown !== undefined;
   const numbers = postMetrics(data);
   const files = fileList(data);
-  const words = [...postWords(data, links), ...saveParts(data, player), ...describing(data)];
+  const words = [...postWords(data, links), ...(strip ? [] : saveParts(data, player)), ...describing(data)];
   // A video has its timeline below; the words of pictures have room beside them.
   const isBelow = isWide && !strip;
   const beside = isBelow ? [] : [numbers, strip && files].filter((part) => !!part);
@@ -80,7 +80,11 @@ function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement
 
 /** What can be saved, the best first. */
 function saveParts(data: unknown, player: Player | undefined): HTMLElement[] {
-  return [downloadButtons(data), player !== undefined && cutForm(data)].filter((part) => part !== false);
+  const buttons = downloadButtons(data);
+  return [
+    buttons.length > 0 && element('div', { class: 'row' }, ...buttons),
+    player !== undefined && cutForm(data),
+  ].filter((part) => part !== false);
 }
 
 /** Whether something is said, or has chapters. */

@@ -68,7 +68,12 @@ export function isLandscape(ratio = 1): boolean {
 export function ratioOf(entries: readonly unknown[], urls: readonly string[]): number | undefined {
   const entry = entries.find((one) => urls[0] !== undefined && textAt(one, 'url') === urls[0]);
   const [width, height] = [numberAt(entry, 'width'), numberAt(entry, 'height')];
-  return width && height ? Math.min(WIDEST, Math.max(TALLEST, width / height)) : undefined;
+  return width && height ? shapeOf(width, height) : undefined;
+}
+
+/** Width to height of a frame for a picture of this size. */
+export function shapeOf(width: number, height: number): number {
+  return Math.min(WIDEST, Math.max(TALLEST, width / height));
 }
 
 export function slidesOf(urls: readonly string[], links: MediaLinks): Slide[] {

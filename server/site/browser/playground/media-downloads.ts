@@ -25,11 +25,11 @@ export function downloadsOf(data: unknown): HTMLElement[] {
   ];
 }
 
-/** In a row, the best one first. */
-export function downloadButtons(data: unknown): HTMLElement | false {
+/** The best one first. */
+export function downloadButtons(data: unknown): HTMLElement[] {
   const buttons = downloadsOf(data);
   buttons[0]?.classList.remove('button-quiet');
-  return buttons.length > 0 && element('div', { class: 'row' }, ...buttons);
+  return buttons;
 }
 
 /** A file of the platform cannot be saved by a page of another origin: it is opened. */
