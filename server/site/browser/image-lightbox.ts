@@ -5,7 +5,7 @@
  */
 
 import { element } from './elements.js';
-import { textsOf } from './texts.js';
+import { fill, textsOf } from './texts.js';
 
 const t = textsOf('images');
 
@@ -23,6 +23,8 @@ class Lightbox {
   readonly #content = element('div', { class: 'lightbox-content' });
   readonly #previous = step('‹', t.previous);
   readonly #next = step('›', t.next);
+  /** Which of the list is shown. */
+  readonly #place = element('span', { class: 'small muted figures lightbox-place', role: 'status' });
   readonly #dialog: HTMLDialogElement;
   #link: HTMLAnchorElement | undefined;
 
@@ -36,7 +38,7 @@ class Lightbox {
     close.addEventListener('click', () => this.#dialog.close());
     this.#previous.addEventListener('click', () => this.#step(-1));
     this.#next.addEventListener('click', () => this.#step(1));
-    const bar = element('div', { class: 'row lightbox-bar' }, this.#previous, this.#next, close);
+    const bar = element('div', { class: 'row lightbox-bar' }, this.#previous, this.#place, this.#next, close);
     this.#dialog = element('dialog', { class: 'lightbox', 'aria-label': t.lightbox }, bar, this.#content);
     this.#dialog.addEventListener('keydown', (event) => this.#onKey(event));
     this.#dialog.addEventListener('close', () => {
@@ -82,6 +84,8 @@ class Lightbox {
     this.#content.replaceChildren(
       element('div', { class: 'image-detail' }, whole, element('div', { class: 'lightbox-waiting' })),
     );
+    const links = this.#links();
+    this.#place.textContent = fill(t.place, { at: links.indexOf(link) + 1, all: links.length });
     setDisabled(this.#previous, !this.#neighbour(-1));
     setDisabled(this.#next, !this.#neighbour(1));
     const article = await loadArticle(link.href);

@@ -8,7 +8,7 @@ import { linkTo } from '../components/filters.js';
 import type { Locale } from '../language/index.js';
 import { type Html, type HtmlValue, html, type Page, scriptedButton } from '../page.js';
 import type { ModelChoice } from '../playground-view.js';
-import { behind, deleteForm, type ImageView, imageCard, type PictureView, thumbnailOf } from './images.js';
+import { deleteForm, type ImageView, imageCard, type PictureView } from './images.js';
 import { modelSelect } from './playground-forms.js';
 
 export interface OneImageView {
@@ -42,7 +42,7 @@ function imageDetail(image: ImageView, isEditable: boolean, locale: Locale): Htm
   const { id, picture, request, isMock, state, error } = image;
   const t = locale.texts.images;
   const shown = picture
-    ? html`<a class="image-whole" href="${picture.src}"><img src="${picture.src}" alt="${request?.prompt ?? t.anImage}" width="${picture.width}" height="${picture.height}">${behind(thumbnailOf(picture))}</a>`
+    ? html`<a class="image-whole" href="${picture.src}"><img src="${picture.src}" alt="${request?.prompt ?? t.anImage}" width="${picture.width}" height="${picture.height}"></a>`
     : html`<div class="image-whole image-frame"><p>${t.states[state]}</p>${error && html`<p class="small">${locale.texts.errors.meaningOf(error.code)}</p><p class="small muted" lang="en" dir="auto">${error.message}</p>`}</div>`;
   return html`<article class="image-detail" id="image-detail">
 ${shown}
@@ -95,14 +95,13 @@ const RECTANGLE = [
 function editor({ id, model }: ImageView, picture: PictureView, models: readonly ModelChoice[], locale: Locale): Html {
   const t = locale.texts.images;
   const { src, width, height } = picture;
-  const thumbnail = thumbnailOf(picture);
   return html`<section class="card stack needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1"><div class="row row-apart"><h2 id="edit-title">${t.editTitle}</h2><a class="small" href="${PATH}/${id}">${t.wholeImage}</a></div>
 <p class="small muted">${t.editWords}</p>
 <div class="image-edit">
 <div class="stack-small">
 <div class="image-tools" role="group" aria-label="${t.tools}"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
 <button type="button" class="button button-quiet button-small" id="edit-paint" aria-pressed="true">${t.paint}</button><button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
-<div class="image-stage"><div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div>${behind(thumbnail)}</div>
+<div class="image-stage"><div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div></div>
 <p class="small muted" id="edit-news" role="status"></p>
 </div>
 <div class="stack">

@@ -157,12 +157,7 @@ function cardFrame(image: ImageView, locale: Locale): Html {
   const { width, height } = picture;
   const label = t.openImage(short(request?.prompt ?? t.anImage));
   return html`<a class="image-frame image-open" href="${PATH}/${id}"><span class="visually-hidden">${label}</span>
-<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${width !== height && behind(thumbnailOf(picture))}${state === 'completed' ? '' : badge(t.states[state])}${image.isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`}</a>`;
-}
-
-/** A blurred copy of a picture, for the part of its frame that it leaves free. */
-export function behind(src: string): Html {
-  return html`<img class="media-behind" src="${src}" alt="" loading="lazy" decoding="async">`;
+<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}${image.isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`}</a>`;
 }
 
 export const THUMBNAILS = `${PATH}/thumbnails`;

@@ -206,6 +206,7 @@ const enScript = {
   previous: 'Previous image',
   next: 'Next image',
   lightbox: 'Image',
+  place: '{at} of {all}',
   notLoaded: 'The input image could not be loaded.',
 };
 
@@ -225,6 +226,7 @@ const viScript: typeof enScript = {
   previous: 'Ảnh trước',
   next: 'Ảnh sau',
   lightbox: 'Ảnh',
+  place: '{at} trên {all}',
   notLoaded: 'Không tải được ảnh đầu vào.',
 };
 
