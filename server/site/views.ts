@@ -300,7 +300,8 @@ export function describeWithheld(grant: Grant, planId: string, words: PlanWords)
 
 function freeView(words: PlanWords): PlanView {
   const { catalogue, locale } = words;
-  const { id, requestLimit, rpm, modelAccess } = catalogue.freeTier;
+  const { freeTier, prices, publicPriceTablesVisible } = catalogue;
+  const { id, requestLimit, rpm, modelAccess } = freeTier;
   const { plans: t, words: w } = locale.texts;
   const points = [
     included(w.modelRequests(requestLimit)),
@@ -310,7 +311,10 @@ function freeView(words: PlanWords): PlanView {
     included(t.points.firstKey),
   ];
   const name = planName(words, id);
-  return { id, name, points, note: null, price: t.noCharge, isFree: true, canBeOrdered: false };
+  // In the currency of the others; "free" is its name already, or that is the operator's.
+  const currency = publicPriceTablesVisible ? prices[0]?.currency : undefined;
+  const price = currency === undefined ? t.noCharge : locale.smallMoney(0, currency, 0, 0);
+  return { id, name, points, note: null, price, isFree: true, canBeOrdered: false };
 }
 
 function included(words: string): PlanPoint {

@@ -4,8 +4,8 @@
 
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
 import type { Locale } from '../language/index.js';
-import { copyButton, html, type Page } from '../page.js';
-import { clientTabs } from './setup.js';
+import { html, type Page } from '../page.js';
+import { clientTabs, setupFact } from './setup.js';
 
 export interface ConnectView {
   clients: readonly SetupClient[];
@@ -27,7 +27,7 @@ export function connectPage({ clients, url, signsIn, isSignedIn }: ConnectView, 
     scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead} ${signsIn ? t.signIn : isSignedIn ? setup.signedIn : setup.signedOut}</p></div>
-<dl class="facts setup-facts"><div><dt>${setup.address}</dt><dd class="row"><code id="mcp-url">${url}</code>${copyButton('mcp-url', setup.address, locale)}</dd></div>${!signsIn && html`<div><dt>${setup.header}</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div>`}</dl>
+<dl class="facts setup-facts">${setupFact('mcp-url', setup.address, url, locale)}${!signsIn && setupFact('mcp-header', setup.header, `Authorization: Bearer $${KEY_VARIABLE}`, locale)}</dl>
 ${clientTabs(clients, locale)}
 <section class="stack tool-list"><h2>${t.whatTools}</h2><p class="muted">${t.grants}</p>
 <dl class="facts">${tools.map(([name, text]) => html`<div><dt><code>${name}</code></dt><dd>${text}</dd></div>`)}</dl></section>

@@ -6,7 +6,7 @@
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
 import { shellWord } from '../../format/index.js';
 import type { Locale } from '../language/index.js';
-import { codeBlock, type Html, html, type Page } from '../page.js';
+import { codeBlock, copyButton, type Html, html, type Page } from '../page.js';
 
 export interface SetupView {
   clients: readonly SetupClient[];
@@ -30,7 +30,7 @@ export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView,
 <li><h2>${t.steps.key}</h2><p class="muted">${t.keyWords(html`<code>${KEY_VARIABLE}</code>`)}</p>
 <p><a class="button button-small" href="${isSignedIn ? '/keys' : '/login?return_to=/keys'}">${isSignedIn ? t.toKeys : t.signIn}</a></p></li>
 <li><h2>${t.steps.client}</h2>
-<dl class="facts setup-facts"><div><dt>${t.address}</dt><dd><code>${baseUrl}/v1</code></dd></div><div><dt>${t.header}</dt><dd><code>Authorization: Bearer $${KEY_VARIABLE}</code></dd></div></dl>
+<dl class="facts setup-facts">${setupFact('setup-address', t.address, `${baseUrl}/v1`, locale)}${setupFact('setup-header', t.header, `Authorization: Bearer $${KEY_VARIABLE}`, locale)}</dl>
 ${clientTabs(clients, locale)}</li>
 <li><h2>${t.steps.check}</h2><p class="muted">${t.checkWords}</p>
 ${codeBlock({ id: 'setup-check', title: 'curl', text: checkOf(baseUrl) }, locale)}
@@ -39,6 +39,11 @@ ${codeBlock({ id: 'setup-check', title: 'curl', text: checkOf(baseUrl) }, locale
 ${nextPages(connects, locale)}
 </div>`,
   };
+}
+
+/** A value to copy. */
+export function setupFact(id: string, name: string, value: string, locale: Locale): Html {
+  return html`<div><dt>${name}</dt><dd class="row"><code id="${id}">${value}</code>${copyButton(id, name, locale)}</dd></div>`;
 }
 
 /** The request that needs no model. */
@@ -64,7 +69,7 @@ export function clientTabs(clients: readonly SetupClient[], locale: Locale): Htm
   return html`<div class="tabs">
 <div role="tablist" aria-label="${t.clients}" class="tab-list needs-script">${clients.map(
     (client, index) =>
-      html`<button type="button" class="tab" role="tab" id="tab-${client.id}" aria-controls="${client.id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${titleOf(client)}</button>`,
+      html`<button type="button" class="tab" role="tab" id="tab-${client.id}" aria-controls="${client.id}" aria-selected="${index === 0 ? 'true' : 'false'}"${index > 0 && html` tabindex="-1"`}>${t.tabs[client.id] ?? titleOf(client)}</button>`,
   )}</div>
 ${clients.map(
   (

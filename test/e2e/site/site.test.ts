@@ -98,7 +98,7 @@ describe('pages of the site in a real browser', () => {
 
   it('move through the tabs by arrow keys, and reopen the one in the address', async () => {
     await page.goto(`${app.url}/setup`);
-    await page.getByRole('tab', { name: 'Environment variable' }).focus();
+    await page.getByRole('tab', { name: 'Environment' }).focus();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
     expect(await page.getByRole('tabpanel').count()).to.equal(1);

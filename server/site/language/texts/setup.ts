@@ -28,6 +28,8 @@ const en = {
   header: 'Header',
   clients: 'Clients',
   shell: 'Shell',
+  /** Short, so that all stand in a line. Default: the title. */
+  tabs: { env: 'Environment', 'openai-node': 'Node.js', 'openai-python': 'Python' } as Readonly<Record<string, string>>,
   /** Default: the title for programs, which is a name. */
   titles: { env: 'Environment variable', 'mcp-codex': 'Codex' } as Readonly<Record<string, string>>,
   /** Default: the summary for programs. */
@@ -59,6 +61,12 @@ const vi: typeof en = {
   header: 'Header HTTP',
   clients: 'Chương trình',
   shell: 'Dòng lệnh',
+  tabs: {
+    env: 'Môi trường',
+    'openai-node': 'Node.js',
+    'openai-python': 'Python',
+    'mcp-inspector': 'Kiểm tra',
+  },
   titles: {
     env: 'Biến môi trường',
     'openai-node': 'SDK OpenAI cho Node.js',
