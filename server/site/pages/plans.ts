@@ -18,7 +18,7 @@ import {
 } from '../../payments/index.js';
 import type { Support } from '../../plans/index.js';
 import type { Locale } from '../language/index.js';
-import { copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';
+import { bar, copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';
 import { orderBadge, type PlanPoint, type PlanView, timeLeft } from '../views.js';
 
 export interface PlansView {
@@ -226,17 +226,16 @@ function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTrans
   return html`<div class="pay">
 <div class="card stack">
 <div><p class="small muted">${t.toPay}</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
-${state === 'underpaid' && html`<p class="notice notice-warn">${t.partly(money(paidAmount, currency), money(amount, currency))}</p>`}
-${outcome && html`<p class="small" id="outcome">${outcome}</p>`}
+${state === 'underpaid' && html`<div class="notice notice-warn stack-small">${bar(paidAmount / amount)}<p>${t.partly(money(paidAmount, currency), money(amount, currency))}</p></div>`}
+${outcome && addsToPoints(outcome, locale) && html`<p class="small" id="outcome">${outcome}</p>`}
 <dl class="pay-facts">
 ${fact('amount', `${t.amount} (${currency})`, plainAmount(transfer.amount, currency), locale)}
-${fact('account', transfer.qr.format === 'epc' ? t.iban : t.accountNumber, transfer.accountNumber, locale)}
-${fact('content', t.reference, transfer.content, locale)}
+${fact('account', transfer.qr.format === 'epc' ? t.iban : t.accountNumber, inFours(transfer.accountNumber), locale)}
+${fact('content', t.reference, transfer.content, locale, t.referenceWords)}
 ${fact('bank', t.bank, transfer.bankName, locale)}
 ${fact('account-name', t.holder, transfer.accountName, locale)}
 </dl>
 ${renderApps(transfer, locale)}
-<p class="small muted">${t.referenceWords}</p>
 <p class="notice row row-apart pay-wait"><span><span role="status" data-waiting>${t.waiting}</span><span class="pulse" aria-hidden="true"></span></span>
 <span>${t.expiresIn(left)}</span></p>
 <p class="needs-no-script small">${t.reload}</p>
@@ -280,8 +279,14 @@ function renderUnpayable(support: Support, locale: Locale): Html {
 <p class="muted">${t.unavailableWords} ${supportWords(support, locale)}</p></div>`;
 }
 
-function fact(id: string, name: string, value: string, locale: Locale): Html {
-  return html`<div><dt>${name}</dt><dd><span id="${id}">${value}</span>${copyButton(id, name, locale)}</dd></div>`;
+function fact(id: string, name: string, value: Html | string, locale: Locale, words?: string): Html {
+  return html`<div><dt>${name}</dt><dd><span id="${id}">${value}</span>${copyButton(id, name, locale)}</dd>${words !== undefined && html`<dd class="small muted">${words}</dd>`}</div>`;
+}
+
+/** As it is on a card, to be read and compared; the gaps are not in the text, so that it is copied without them. */
+function inFours(number: string): Html {
+  const groups = number.match(/.{1,4}/g) ?? [];
+  return html`${groups.map((group) => html`<span class="four">${group}</span>`)}`;
 }
 
 function renderClosed(order: OrderRecord, support: Support, locale: Locale): Html {

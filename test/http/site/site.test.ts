@@ -180,13 +180,13 @@ describe('pages of the site', () => {
     expect(await page(pending?.code))
       .to.contain('€19.00')
       .and.to.contain(`src="/api/agent/payment/${pending?.code}/qr.svg"`)
-      .and.to.contain('DE8937');
+      .and.to.contain('>DE89</span><span class="four">3704<');
     expect(await page(underpaid?.code))
       .to.contain('€10.00')
       .and.to.contain('€9.00 of €19.00 has arrived');
     expect(await page(paid?.code))
       .to.contain('Payment received')
-      .and.not.to.contain('DE8937');
+      .and.not.to.contain('>DE89<');
   });
 
   it('explain bank transfers only if a plan can be ordered', async () => {
