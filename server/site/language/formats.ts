@@ -13,6 +13,8 @@ export type LanguageCode = 'en' | 'vi';
 interface FormatTags {
   numbers: string;
   lists: string;
+  /** Form of thousands and millions. */
+  compact: 'short' | 'long';
   /** Of a date without and with its year. */
   shortDate: Intl.DateTimeFormatOptions;
   date: Intl.DateTimeFormatOptions;
@@ -25,12 +27,14 @@ const TAGS: Readonly<Record<LanguageCode, FormatTags>> = {
   en: {
     numbers: 'en-US',
     lists: 'en-GB',
+    compact: 'short',
     shortDate: { day: 'numeric', month: 'short' },
     date: { dateStyle: 'medium' },
   },
   vi: {
     numbers: 'vi-VN',
     lists: 'vi-VN',
+    compact: 'long',
     shortDate: { day: '2-digit', month: '2-digit' },
     date: { day: '2-digit', month: '2-digit', year: 'numeric' },
   },
@@ -40,7 +44,7 @@ const TAGS: Readonly<Record<LanguageCode, FormatTags>> = {
 export interface Formats {
   /** `1,250,000`; in Vietnamese `1.250.000`. */
   count(value: number): string;
-  /** `1.3M`; in Vietnamese `1,3 Tr`. */
+  /** `1.3M`; in Vietnamese `1,3 triệu`, whose short forms are hardly known. */
   shortCount(value: number): string;
   /** `12.3 MB`, `1.5 GB`, in powers of ten as prices are. */
   dataSize(bytes: number): string;
@@ -118,12 +122,12 @@ function createFormats(code: LanguageCode): Formats {
   };
 }
 
-function createIntl({ numbers, lists, shortDate, date }: FormatTags) {
+function createIntl({ numbers, lists, compact, shortDate, date }: FormatTags) {
   const utc = { timeZone: 'UTC' } as const;
   const minute = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', ...utc } as const;
   return {
     count: new Intl.NumberFormat(numbers, { maximumFractionDigits: 1 }),
-    short: new Intl.NumberFormat(numbers, { notation: 'compact', maximumFractionDigits: 1 }),
+    short: new Intl.NumberFormat(numbers, { notation: 'compact', compactDisplay: compact, maximumFractionDigits: 1 }),
     shortDate: new Intl.DateTimeFormat(DATES, { ...shortDate, ...utc }),
     date: new Intl.DateTimeFormat(DATES, { ...date, ...utc }),
     longDate: new Intl.DateTimeFormat(lists, {

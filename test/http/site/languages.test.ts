@@ -40,6 +40,9 @@ const NAMES: ReadonlySet<string> = new Set([
     'curl',
     'Claude Code',
     'VS Code',
+    'Menu',
+    'Node.js',
+    'Python',
   ],
 ]);
 /** Files, addresses, dates, milliseconds, codes of orders, and names of models and platforms. */
@@ -184,7 +187,7 @@ describe('languages of the site', () => {
     expect(headers.get('vary')).to.contain('Cookie').and.to.contain('Accept-Language');
     const page = load(text);
     expect([page('html').attr('lang'), page('main').attr('lang')]).to.deep.equal(['vi', 'en']);
-    expect(page('.docs-language').text()).to.match(/^Bài viết này chỉ có bằng tiếng Anh\./);
+    expect(page('.docs-language').text()).to.match(/^Bài viết bằng tiếng Anh\./);
     expect(page('.docs-place li').last().text()).to.equal('Ảnh');
     expect(page('.docs-neighbours [rel=next]').text()).to.equal('Trang sauLô chạy nền');
     expect(page('.docs-toc summary').text()).to.equal('Trên trang này');
@@ -258,7 +261,7 @@ describe('formats of the languages', () => {
   it('write numbers, money, times and lists as people read them', () => {
     const { en, vi } = FORMATS;
     expect([en.count(1_250_000.5), vi.count(1_250_000.5)]).to.deep.equal(['1,250,000.5', '1.250.000,5']);
-    expect([en.shortCount(1_250_000), vi.shortCount(1_250_000)]).to.deep.equal(['1.3M', '1,3\u00a0Tr']);
+    expect([en.shortCount(1_250_000), vi.shortCount(1_250_000)]).to.deep.equal(['1.3M', '1,3 triệu']);
     expect([en.dataSize(12_300_000), vi.dataSize(1_500_000_000)]).to.deep.equal(['12.3 MB', '1,5 GB']);
     expect([en.money(299_000, 'VND'), vi.money(299_000, 'VND')]).to.deep.equal(['₫299,000', '299.000\u00a0₫']);
     expect([en.money(1_900, 'EUR'), vi.money(5, 'USD')]).to.deep.equal(['€19.00', '0,05\u00a0US$']);

@@ -68,7 +68,7 @@ const vi: typeof en = {
   nothing: 'Gói của bạn không có quyền nào mà chương trình xin, nên không thể kết nối.',
   limits:
     'Mỗi lần gọi được tính vào giới hạn, ngân sách và chi phí của tài khoản. Chương trình không xem hay tạo được khóa, không đặt mua được gói và không làm được gì trên các trang này.',
-  ends: 'Quyền truy cập hết',
+  ends: 'Hết hạn',
   endsWhen: 'Sau 90 ngày, hoặc khi bạn ngắt kết nối ở trang tài khoản',
   warningLocal:
     'Chỉ cho phép nếu chính bạn vừa khởi chạy chương trình. Chương trình nào trên máy này cũng có thể dùng tên đó.',

@@ -41,7 +41,7 @@ const vi: typeof en = {
   signIn: 'Đăng nhập',
   dashboard: 'Tài khoản',
   console: 'Quản trị',
-  menu: 'Danh mục',
+  menu: 'Menu',
   signOut: 'Đăng xuất',
   signedInAs: (label) => `Đã đăng nhập: ${label}`,
   scriptsMissing:

@@ -181,7 +181,7 @@ const vi: typeof en = {
     incidents: 'Sự cố',
     audit: 'Nhật ký',
   },
-  groupsOfPages: { people: 'Con người', money: 'Tiền', service: 'Dịch vụ', watch: 'Theo dõi' },
+  groupsOfPages: { people: 'Khách hàng', money: 'Tiền', service: 'Dịch vụ', watch: 'Theo dõi' },
   ownerHint: 'Tên hoặc email',
   severalUsers: 'Nhiều người dùng phù hợp',
   showAll: 'Xem tất cả',

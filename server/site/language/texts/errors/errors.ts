@@ -24,7 +24,7 @@ const VIETNAMESE: Readonly<Record<ErrorCode | LogCode, string>> = {
   unavailable: 'Nền tảng không hiển thị nội dung.',
   short_link_dead: 'Liên kết rút gọn không dẫn đến đâu.',
   redirected_to_unsupported: 'Liên kết rút gọn dẫn đến nội dung chưa được hỗ trợ.',
-  bot_check: 'Nền tảng yêu cầu xác minh mà chỉ con người vượt qua được.',
+  bot_check: 'Nền tảng yêu cầu xác minh mà chỉ người dùng thật vượt qua được.',
   upstream_rate_limited: 'Nền tảng hoặc nhà cung cấp mô hình đang giới hạn yêu cầu của dịch vụ.',
   upstream_refused: 'Nền tảng hoặc nhà cung cấp mô hình từ chối mà không nêu lý do.',
   upstream_changed: 'Không đọc được câu trả lời của nền tảng.',

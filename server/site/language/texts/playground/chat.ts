@@ -49,7 +49,7 @@ const vi: typeof en = {
   attachWords: 'Ảnh, PDF, tệp văn phòng hoặc văn bản: tối đa 4 tệp, mỗi tệp 6 MB. Có thể dán hoặc kéo thả.',
   send: 'Gửi',
   stop: 'Dừng',
-  clear: 'Cuộc mới',
+  clear: 'Trò chuyện mới',
   code: 'Mã',
   settings: 'Thiết lập',
   system: 'Chỉ dẫn',
@@ -59,7 +59,7 @@ const vi: typeof en = {
   effort: 'Mức suy luận',
   effortDefault: 'Theo mô hình',
   asSet: 'Ô để trống: theo thiết lập của mô hình.',
-  storage: 'Giữ trong trình duyệt này đến khi bạn mở cuộc mới hoặc đăng xuất; trên 4 MB thì không giữ tệp.',
+  storage: 'Giữ trong trình duyệt này đến khi bạn mở cuộc trò chuyện mới hoặc đăng xuất; trên 4 MB thì không giữ tệp.',
 };
 
 export const playgroundChat = { en, vi };
