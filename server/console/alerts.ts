@@ -22,12 +22,14 @@ import { actorName, type People, peopleOf } from './parts.js';
 const PATH = '/admin/alerts';
 
 /** Pages that show more, below `/admin`. */
-const PAGES: Partial<Readonly<Record<AlertKind, string>>> = {
-  budget_low: 'groups',
-  budget_used: 'groups',
-  upstream_down: 'models',
-  error_rate: 'requests?outcome=failed',
-  bank_money: 'transfers',
+const PAGES: Partial<
+  Readonly<Record<AlertKind, { path: string; words: 'budgets' | 'models' | 'failures' | 'money' }>>
+> = {
+  budget_low: { path: 'groups', words: 'budgets' },
+  budget_used: { path: 'groups', words: 'budgets' },
+  upstream_down: { path: 'models', words: 'models' },
+  error_rate: { path: 'requests?outcome=failed', words: 'failures' },
+  bank_money: { path: 'transfers', words: 'money' },
 };
 
 export function alertPages(services: ConsoleServices): Route[] {
@@ -76,35 +78,38 @@ async function alertsPage(services: ConsoleServices, call: ConsoleCall): Promise
     lead: html`${t.lead} <a href="/docs/operate/alerts">${t.how}</a>`,
     content: html`<section class="card stack" aria-label="${own.pages.alerts}">
 ${linkRow(t.which, [only(t.now, undefined), only(usage.all, 'all')])}
-${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((alert) => renderAlert(alert, people, locale))}</ul>`}
+${items.length === 0 ? emptyState(t.none, t.noneWords) : html`<ul class="rows">${items.map((alert) => renderAlert(alert, people, state === 'all', locale))}</ul>`}
 ${pagesOf(call, { path: PATH, filters: { state }, ...(next && { next }) })}
 </section>`,
   };
 }
 
-function renderAlert(alert: Alert, people: People, locale: Locale): Html {
+/** @param isMixed Whether closed ones are among them, so that open ones are named too. */
+function renderAlert(alert: Alert, people: People, isMixed: boolean, locale: Locale): Html {
   const { texts, minute } = locale;
   const { id, kind, state, openedAt, endedAt, times, acknowledgedBy } = alert;
   const t = texts.console.alerts;
   const words = ALERT_WORDS[locale.language];
   const page = PAGES[kind];
   const tone = state === 'open' ? 'bad' : state === 'acknowledged' ? 'warn' : 'good';
-  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleIn(locale, alert)}</bdi></strong>${badge(t.states[state], tone)}</span>
+  return html`<li><div class="stack-small"><span class="row"><strong><bdi>${titleIn(locale, alert)}</bdi></strong>${(isMixed || state !== 'open') && badge(t.states[state], tone)}</span>
 <span class="small muted">${words.kinds[kind]} · ${minute(openedAt)}${endedAt !== null && html` – ${minute(endedAt)}`}${times > 1 && html` · ${words.times(times)}`}${acknowledgedBy !== null && html` · ${actorName(acknowledgedBy, people, locale)}`}</span>
-${state !== 'closed' && html`<p class="small">${words.advice[kind]}${page !== undefined && html` <a href="/admin/${page}">${t.more}</a>`}</p>`}
+${state !== 'closed' && html`<p class="small">${words.advice[kind]}</p>`}
 </div>${
-    state === 'open' &&
+    state !== 'closed' &&
     actions([
-      action(
-        {
-          path: `/alerts/${id}/acknowledge`,
-          label: t.acknowledge,
-          about: html`<bdi>${titleIn(locale, alert)}</bdi>`,
-          words: t.acknowledgeWords,
-          button: t.acknowledgeNow,
-        },
-        locale,
-      ),
+      page !== undefined && html`<a class="button button-small" href="/admin/${page.path}">${t.open[page.words]}</a>`,
+      state === 'open' &&
+        action(
+          {
+            path: `/alerts/${id}/acknowledge`,
+            label: t.acknowledge,
+            about: html`<bdi>${titleIn(locale, alert)}</bdi>`,
+            words: t.acknowledgeWords,
+            button: t.acknowledgeNow,
+          },
+          locale,
+        ),
     ])
   }</li>`;
 }

@@ -5,7 +5,7 @@
 
 import { deleteGroup, type ListedGroup, listGroups, makeGroup, setBudgets, showGroup } from '../admin/index.js';
 import type { Route } from '../http/index.js';
-import { emptyState, type Html, html, linkTo } from '../site/index.js';
+import { emptyState, type Html, html, isolated, linkTo } from '../site/index.js';
 import { type ConsoleCall, type ConsolePage, type ConsoleServices, consoleForm, consolePage } from './console-route.js';
 import { action, actionMenu, actions, BUDGETS_FORM, budgetField, budgetText, readBudgets, textField } from './forms.js';
 import { emptyList, renderBudget, searchBar } from './parts.js';
@@ -94,7 +94,10 @@ async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise
   const found = (await listGroups(services)).filter(({ name }) => name.includes(search));
   const reset = search === '' ? undefined : PATH;
   const words = html`${t.noneWords} <a href="/docs/operate/keys-and-budgets">${t.how}</a>`;
-  const empty = emptyList({ title: t.none, words: reset === undefined ? words : t.noneFound, reset }, locale);
+  const empty = emptyList(
+    { title: t.none, words: reset === undefined ? words : t.noneFound(isolated(search)), reset },
+    locale,
+  );
   const isNew = problem !== undefined && fields.includes('name');
   const currency = services.prices?.currency;
   const budgets = { id: 'budgets-new', value: isNew ? readBudgets(field) : [], currency };
@@ -115,7 +118,7 @@ async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise
     current: 'groups',
     lead: t.lead,
     primary: action({ ...create, fields: inputs, isPrimary: true, isOpen: isNew }, locale, problem),
-    content: html`${(search !== '' || found.length > SEARCHED) && searchBar({ path: PATH, label: t.search, placeholder: t.search, value: query('q'), reset }, locale)}
+    content: html`${(search !== '' || found.length > SEARCHED) && searchBar({ path: PATH, label: t.search, placeholder: t.search, value: query('q'), reset: found.length === 0 ? undefined : reset }, locale)}
 <section class="card" aria-label="${own.pages.groups}">
 ${found.length === 0 ? emptyState(empty.title, empty.words) : html`<ul class="rows groups">${found.slice(0, SHOWN).map((group) => renderGroup(group, { call, currency, isSent: sentTo === group.name }))}</ul>`}
 ${found.length > SHOWN && html`<p class="small muted">${t.more(found.length - SHOWN)}</p>`}

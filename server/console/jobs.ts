@@ -7,7 +7,6 @@
 import {
   cancelJob,
   failureOf,
-  inState,
   JOB_KINDS,
   JOB_STATES,
   listJobs,
@@ -180,10 +179,10 @@ ${dataTable<ListedJob>({
     { head: t.users.state, inCard: 'end', cell: (job) => renderState(job, locale) },
     { head: t.users.user, inCard: 'plain', cell: (job) => ownerLink(job.owner, owners) },
     {
-      head: t.jobs.inState,
+      head: t.jobs.took,
       isNumber: true,
       inCard: 'none',
-      cell: (job) => spanOf(inState(job, page), locale),
+      cell: ({ createdAt, startedAt, finishedAt }) => spent(startedAt ?? createdAt, finishedAt ?? page.at, locale),
     },
     { head: t.users.created, isNumber: true, inCard: 'plain', cell: ({ createdAt }) => locale.minute(createdAt) },
   ],
@@ -239,10 +238,6 @@ function spent(from: number, to: number, { texts, count }: Locale): string {
 
 function jobLink(id: string | null): Html | false {
   return id !== null && html`<a href="${PATH}/${encodeURIComponent(id)}"><code class="small">${id}</code></a>`;
-}
-
-function spanOf(ms: number | undefined, { texts }: Locale): string {
-  return ms === undefined ? '–' : texts.console.span(Math.max(0, ms));
 }
 
 async function jobPage(services: ConsoleServices, call: ConsoleCall): Promise<ConsolePage> {

@@ -233,7 +233,7 @@ function renderModels(groups: readonly GroupView[], facts: Facts, { locale, quer
       : html`<a href="${linkTo(PATH, { kind: id, q: query('q') })}">${t.showMore(more)}</a>`;
     return [html`<p class="small muted">${title}: ${words}</p>`];
   });
-  return html`<section class="card stack" aria-label="${texts.console.pages.models}">${dataTable<ModelRow>({
+  return html`<section class="card stack">${dataTable<ModelRow>({
     label: texts.console.pages.models,
     isStacked: true,
     rows,
@@ -332,7 +332,8 @@ export function renderLatency({ answers, total, first }: ModelLatency, locale: L
   const t = locale.texts.console.models;
   const figure = (name: string, { p50, p95 }: typeof total) =>
     html`<div><dt>${name}</dt><dd>${duration(p50, locale)} <span class="small muted">${t.slowest(duration(p95, locale))}</span></dd></div>`;
-  return html`<dl class="totals">${first && figure(t.firstToken, first)}${figure(t.whole, total)}<div><dt>${t.answers}</dt><dd>${locale.count(answers)}</dd></div></dl>`;
+  return html`<dl class="totals">${first && figure(t.firstToken, first)}${figure(t.whole, total)}</dl>
+<p class="small muted">${t.answersOf(answers)}</p>`;
 }
 
 function duration(ms: number, { texts, count }: Locale): string {

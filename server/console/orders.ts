@@ -194,19 +194,22 @@ async function orderPage(services: ConsoleServices, call: ConsoleCall): Promise<
   const owners = await ownersOf(services, [order.accountId]);
   const t = texts.console.orders;
   const { amount, paidAmount, currency } = order;
+  const figures = [
+    [texts.orders.amount, money(amount, currency)],
+    [t.received, money(paidAmount, currency)],
+    [t.difference, paidAmount > 0 && differenceOf(order, locale)],
+  ] as const;
   return {
     title: t.orderTitle(order.code),
     current: 'orders',
     back: backTo(PATH, t.title),
     primary: renderActions(whole, locale),
     content: html`${order.state === 'needs_review' && renderReview(transfers, locale)}<section class="card stack">
+<dl class="totals totals-card">${figures.map(([name, value]) => value !== false && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 ${facts([
   [t.state, orderBadge(order.state, locale)],
   [t.user, ownerLink(order.accountId, owners, !isBilling)],
   [texts.orders.plan, html`<bdi>${planName({ catalogue: services.catalogue, locale }, order.planId)}</bdi>`],
-  [texts.orders.amount, money(amount, currency)],
-  [t.received, money(paidAmount, currency)],
-  [t.difference, paidAmount > 0 && differenceOf(order, locale)],
   [texts.orders.date, minute(order.createdAt)],
   [t.expires, order.state === 'pending' && minute(order.expiresAt)],
   [texts.orders.paidOn, order.paidAt !== null && day(order.paidAt)],
@@ -242,7 +245,8 @@ function renderActions({ order }: WholeOrder, locale: Locale): Html | false {
   const offers = (verb: Verb) => OFFERED[verb].includes(state);
   const path = `/orders/${code}`;
   const received = money(paidAmount, currency);
-  const about = html`<code>${code}</code> · ${money(amount, currency)}`;
+  const difference = paidAmount > 0 && differenceOf(order, locale);
+  const about = html`<code>${code}</code> · ${money(amount, currency)}${difference && html` · <strong>${difference}</strong>`}`;
   return actions([
     offers('confirm') &&
       action(

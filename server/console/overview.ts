@@ -7,7 +7,7 @@
 import { type Overview, type Queue, type RecentUsage, readOverview } from '../admin/index.js';
 import { dayOf } from '../format/index.js';
 import type { Route } from '../http/index.js';
-import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo } from '../site/index.js';
+import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, openFirst } from '../site/index.js';
 import { shownRequestId, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { alertRow } from './alerts.js';
 import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
@@ -100,7 +100,7 @@ function renderWaiting({ overview: { waiting, at }, owners }: OverviewView, loca
       ) => html`<li><div><a href="/admin/transfers">${t.transfer}</a><bdi class="small muted">${transfer.text}</bdi></div>
 <div class="rows-end"><span class="figures">${money(transfer.amount, transfer.currency)}</span>${badge(texts.console.reviews[transfer.review ?? 'unmatched'], 'warn')}</div></li>`,
     ),
-    ...incidents.map(
+    ...openFirst(incidents, at).map(
       (incident) =>
         html`<li><div><a href="/admin/incidents"><bdi>${incident.title}</bdi></a><span class="small muted">${incident.startedAt > at ? t.planned : t.incident}</span></div><div class="rows-end"><span class="small muted">${minute(incident.startedAt)}</span></div></li>`,
     ),

@@ -192,5 +192,5 @@ export function nameOfUser({ name, email, id }: Pick<UserRecord, 'id' | 'name' |
 
 /** The user of an action, with the address, since two people may have one name. */
 export function aboutUser(user: Pick<UserRecord, 'id' | 'name' | 'email'>): Html {
-  return html`<bdi>${nameOfUser(user)}</bdi>${user.name !== null && user.email !== null && html` <bdi class="muted">${user.email}</bdi>`}`;
+  return html`<bdi>${nameOfUser(user)}</bdi>${user.name !== null && user.email !== null && html` · <bdi class="muted">${user.email}</bdi>`}`;
 }

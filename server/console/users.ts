@@ -20,7 +20,17 @@ import {
 import type { BudgetState } from '../budgets/index.js';
 import type { Route } from '../http/index.js';
 import { type ApiKeyRecord, maskedKey } from '../keys/index.js';
-import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, planName } from '../site/index.js';
+import {
+  badge,
+  copyableId,
+  dataTable,
+  type Html,
+  html,
+  isolated,
+  type Locale,
+  linkTo,
+  planName,
+} from '../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -196,6 +206,9 @@ async function usersPage(services: ConsoleServices, call: ConsoleCall): Promise<
     title: t.title,
     current: 'users',
     lead: t.lead,
+    primary:
+      services.identity.status().passkeys.state !== 'off' &&
+      html`<a class="button button-small" href="/admin/invitations">${texts.console.invitations.invite}</a>`,
     content: html`${searchBar(
       {
         path: PATH,
@@ -221,7 +234,11 @@ ${dataTable<ListedUser>({
   isStacked: true,
   rows: items,
   empty: emptyList(
-    { title: t.none, words: isFiltered ? t.noneFound : t.noneYet, reset: isFiltered ? PATH : undefined },
+    {
+      title: t.none,
+      words: isFiltered ? t.noneFound(isolated(search ?? t.states[state ?? 'active'])) : t.noneYet,
+      reset: isFiltered ? PATH : undefined,
+    },
     locale,
   ),
   columns: [

@@ -61,7 +61,7 @@ function copyKeys(): string {
 
 /** A menu closes as another part of the page is pressed, after a choice, and by Esc, which returns to its button. */
 function closeMenus(root: Document): void {
-  const open = () => root.querySelectorAll<HTMLDetailsElement>('details.menu[open]');
+  const open = () => root.querySelectorAll<HTMLDetailsElement>('details:is(.menu, .console-nav > *)[open]');
   root.addEventListener('click', ({ target }) => {
     const isInside = (menu: Element) => target instanceof Element && menu.querySelector('summary')?.contains(target);
     for (const menu of open()) if (!isInside(menu)) menu.open = false;

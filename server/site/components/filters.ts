@@ -93,7 +93,9 @@ export function filterForm(view: FilterView, locale: Locale): Html {
   const { path, label, days, fields, hidden = {}, reset, isFolded = false } = view;
   const { words: t } = locale.texts;
   const chosen = fields.flatMap(chosenLabel);
-  return html`${days && spanLinks({ ...view, days }, locale)}<details class="${isFolded ? 'filters-fold filters-folded' : 'fold filters-fold'}"${isFolded && chosen.length > 0 && html` open`}><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
+  const undo =
+    reset !== undefined && chosen.length > 0 && html`<a class="small filters-reset" href="${reset}">${t.reset}</a>`;
+  return html`${days && spanLinks({ ...view, days }, locale)}${undo}<details class="${isFolded ? 'filters-fold filters-folded' : 'fold filters-fold'}"${isFolded && chosen.length > 0 && html` open`}><summary>${t.filters}${chosen.map((label) => html` <bdi class="badge">${label}</bdi>`)}</summary><form class="filters" method="get" action="${path}" aria-label="${label}">
 ${Object.entries(hidden).map(([name, value]) => value !== undefined && html`<input type="hidden" name="${name}" value="${value}">`)}
 ${days && renderDays(days, locale)}${fields.map(renderField)}
 <div class="filters-end"><button class="button button-quiet">${t.show}</button>

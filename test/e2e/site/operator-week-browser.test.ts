@@ -59,7 +59,16 @@ describe("an operator's week in a browser", () => {
   async function send(path: string, fields: Readonly<Record<string, string>> = {}): Promise<string> {
     const form = page.locator(`form[action="/admin${path}"]`).first();
     const part = page.locator(`.action:has(form[action="/admin${path}"])`).first();
-    if (!(await form.isVisible())) await part.locator('> button').click();
+    if (!(await form.isVisible())) {
+      // What is rare is in a menu.
+      const menu = part.locator('> details.menu > summary');
+      if ((await menu.count()) > 0) await menu.click();
+      const dialog = part.locator(`dialog:has(form[action="/admin${path}"])`);
+      await part
+        .locator(`button[popovertarget="${await dialog.getAttribute('id')}"]`)
+        .first()
+        .click();
+    }
     for (const [name, value] of Object.entries(fields)) {
       const field = form.locator(`[name="${name}"]`).first();
       if ((await field.getAttribute('type')) === 'radio') {

@@ -112,7 +112,7 @@ describe('the facts of the console', () => {
     const over = await order(app.state, accountId);
     await app.state.orders.record(transfer(over.code, { amount: 1_500, id: 'B-over' }));
     const { page } = await read(`/admin/orders/${over.code}`);
-    expect(page('.console-facts').text()).to.contain('€5.00 too much');
+    expect(page('.totals').text()).to.contain('€5.00 too much');
     expect(page('.notice-warn').text())
       .to.contain('More money arrived than the order costs.')
       .and.to.contain('Refund records');
@@ -121,10 +121,10 @@ describe('the facts of the console', () => {
     expect(row).to.contain('Expected: €10.00').and.to.contain('€5.00 too much').and.to.contain('Open the order');
     const under = await order(app.state, accountId);
     await app.state.orders.record(transfer(under.code, { amount: 400 }));
-    const facts = (await read(`/admin/orders/${under.code}`)).page('.console-facts').text();
+    const facts = (await read(`/admin/orders/${under.code}`)).page('.totals').text();
     expect(facts).to.contain('€6.00 too little');
     const other = await inVietnamese(() => read(`/admin/orders/${over.code}`));
-    expect(other.page('.console-facts').text()).to.match(/Thừa\s5,00/);
+    expect(other.page('.totals').text()).to.match(/Thừa\s5,00/);
   });
 
   it('name the people who acted, with their ids as titles', async () => {

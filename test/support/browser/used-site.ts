@@ -321,7 +321,7 @@ async function keepTeam(state: State, { accountId, actor }: { accountId: string;
   await state.invitations.invite({ role: 'member', name: 'Linh Trần', actor });
   await state.invitations.invite({ role: 'billing', name: 'Anneliese von Hohenlohe-Waldenburg', actor });
   const detail = { of: 'group', name: 'research', unit: 'tokens', limit: 1_000_000, used: 842_000, resets: 'day' };
-  await state.alerts.note([{ kind: 'budget_low', subject: 'research', detail }]);
+  await state.alerts.note([{ kind: 'budget_low', subject: 'group research tokens/day', detail }]);
 }
 
 /** Two keys of the group research, which use most of what it has for a day. */

@@ -50,7 +50,7 @@ const vi: typeof en = {
     usage: 'Sử dụng',
     correction: 'Điều chỉnh',
     refund: 'Hoàn tiền',
-    adjustment: 'Nhà vận hành',
+    adjustment: 'Điều chỉnh',
   },
 };
 

@@ -16,7 +16,8 @@ const en = {
     created: 'Created',
     lastSignIn: 'Last sign-in',
     none: 'No users',
-    noneFound: 'Nobody matches. A search finds the beginning of an address, of a word of a name, or of an id.',
+    noneFound: (search: string) =>
+      `Nobody matches “${search}”. A search finds the beginning of an address, of a word of a name, or of an id.`,
     noneYet: 'Users appear here after their first sign-in.',
     address: 'Email',
     name: 'Name',
@@ -151,7 +152,8 @@ const vi: typeof en = {
     created: 'Ngày tạo',
     lastSignIn: 'Đăng nhập gần nhất',
     none: 'Không có người dùng',
-    noneFound: 'Không có ai phù hợp. Tìm theo phần đầu của địa chỉ, của một từ trong tên hoặc của mã.',
+    noneFound: (search) =>
+      `Không có ai phù hợp với “${search}”. Tìm theo phần đầu của địa chỉ, của một từ trong tên hoặc của mã.`,
     noneYet: 'Người dùng hiện ở đây sau lần đăng nhập đầu tiên.',
     address: 'Địa chỉ email',
     name: 'Tên',

@@ -40,7 +40,7 @@ const en = {
     noneWords:
       'Make one for each team that shares a budget. Its keys use the same tokens, requests or money, and its members may see the keys of the team.',
     search: 'Name of a group',
-    noneFound: 'No group has this in its name.',
+    noneFound: (search: string) => `No group has “${search}” in its name.`,
     how: 'How budgets work',
     more: (more: number) => `${counted(more, 'more group')}. Search for them.`,
   },
@@ -129,7 +129,7 @@ const vi: typeof en = {
     noneWords:
       'Tạo một nhóm cho mỗi đội dùng chung ngân sách: các khóa của nhóm dùng chung token, yêu cầu hoặc tiền, và thành viên có thể xem khóa của nhau.',
     search: 'Tên nhóm',
-    noneFound: 'Không có nhóm nào mang tên này.',
+    noneFound: (search) => `Không có nhóm nào có “${search}” trong tên.`,
     how: 'Ngân sách hoạt động thế nào',
     more: (more) => `Còn ${count(more)} nhóm. Hãy tìm theo tên.`,
   },
