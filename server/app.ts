@@ -359,7 +359,7 @@ export function createRoutes(server: AppServices, accounts: AppAccountServices |
       ...balanceRoutes(accounts),
       ...paymentStatusRoutes(accounts),
       ...paymentWebhookRoutes(accounts),
-      ...siteRoutes(accounts),
+      ...siteRoutes({ ...accounts, document }),
       ...(admin ? [...inviteRoutes({ ...accounts, ...admin }), ...consoleRoutes({ ...accounts, ...admin })] : []),
       ...documentationRoutes({ document, sessions: accounts.sessions, editUrl: accounts.brand?.editUrl }),
     );

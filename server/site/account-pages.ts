@@ -16,6 +16,7 @@ import type { Budgets } from '../budgets/index.js';
 import { dayOf } from '../format/index.js';
 import { AddressLimit, defineRoute, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
 import type { ApiKeys } from '../keys/index.js';
+import type { ApiDocument } from '../openapi/index.js';
 import type { PlanTermsOptions } from '../plans/index.js';
 import type { Prices } from '../prices/index.js';
 import {
@@ -34,12 +35,14 @@ import {
   readRequestFilter,
   readUsageQuery,
   renderUsageCsv,
+  restOf,
   sendCsv,
   sendRequestsCsv,
   type UsageLog,
   type UsageTotal,
 } from '../usage/index.js';
 import { withTypedDays } from './components/day-input.js';
+import { createRepeats } from './docs/example-tabs.js';
 import { loadKeys } from './keys-view.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { keysPage } from './pages/keys.js';
@@ -61,6 +64,7 @@ export interface AccountPageServices extends AccountServices, PlanTermsOptions {
   requestLogDays?: number;
   /** Default: none. */
   prices?: Prices;
+  document: Pick<ApiDocument, 'object'>;
 }
 
 const CSV_FILE = { 200: { description: 'The file.', type: 'text/csv' }, 303: OWN_PAGE_ROUTE.answers[303] };
@@ -143,9 +147,11 @@ export function accountPageRoutes(services: AccountPageServices): Route[] {
 class AccountPages {
   readonly #services: AccountPageServices;
   readonly #files: AddressLimit;
+  readonly #repeatOf: ReturnType<typeof createRepeats>;
 
   constructor(services: AccountPageServices) {
     this.#services = services;
+    this.#repeatOf = createRepeats(services.document);
     const { clock, siblings } = services;
     const name = 'files of usage';
     this.#files = new AddressLimit({ clock, siblings, name, perMinute: FILES_PER_MINUTE, what: 'Too many files' });
@@ -180,6 +186,7 @@ class AccountPages {
     const page = usagePage(
       {
         ...{ range, filter, by, groups },
+        isUnlimited: Object.keys(context.query).length === 0,
         today: dayOf(clock.now()),
         keys: keys.map(({ id, name }) => ({ value: id, label: name })),
         models: namesOf(totals, 'model'),
@@ -197,12 +204,14 @@ class AccountPages {
   async sendUsageFile(context: RequestContext): Promise<void> {
     const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
-    const { signedIn } = visit;
+    const { signedIn, locale } = visit;
     this.#files.admit(signedIn.user.id);
     const { prices } = this.#services;
-    const { range, by, groups, keys } = await this.#readUsage(context, signedIn);
+    const { range, filter, by, totals, groups, keys } = await this.#readUsage(context, signedIn);
     const names = by === 'key' ? new Map(keys.map(({ id, name }) => [id, name])) : undefined;
-    const body = renderUsageCsv(groups, by, { currency: prices?.currency, names });
+    const rest = restOf(groups, addUp(filterTotals(totals, filter)));
+    const rows = [...groups, ...rest.map((one) => ({ ...one, name: locale.texts.usage.others }))];
+    const body = renderUsageCsv(rows, by, { currency: prices?.currency, names });
     sendCsv(context, `usage-${range.from}-${range.to}`, body);
   }
 
@@ -237,7 +246,7 @@ class AccountPages {
     const { deleted, inputs } = query;
     const page = requestsPage(
       {
-        ...{ filter, rows, retentionDays, inputDays },
+        ...{ filter, rows, retentionDays, inputDays, repeatOf: this.#repeatOf },
         counts: countsOf(filter, totals),
         inputsChanged: inputs !== undefined,
         today: dayOf(clock.now()),

@@ -85,9 +85,10 @@ const PAGE_STYLES = [
 
 /** One sheet of several sources, as each file that a page names costs another request. */
 const JOINED: Readonly<Record<string, readonly string[]>> = {
+  activity: ['activity', 'requests', 'code-languages'],
   playground: ['code', 'examples', 'documents', 'playground', 'batch', 'sound', 'chat'],
-  reference: ['reference', 'code'],
-  tables: ['tables', 'filters'],
+  reference: ['reference', 'code', 'code-languages'],
+  tables: ['tables', 'filters', 'table-cards'],
   console: ['console', 'console-nav', 'console-forms'],
 };
 

@@ -12,7 +12,16 @@ import { dayOf, minorDigits } from '../format/index.js';
 import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders, type PaymentService } from '../payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, isOffered, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
-import { addUp, type DayRange, leftOf, type UsageCounts, type UsageTotal } from '../usage/index.js';
+import {
+  addUp,
+  type DayRange,
+  groupUsage,
+  leftOf,
+  partsOf,
+  type UsageCounts,
+  type UsageTotal,
+} from '../usage/index.js';
+import { CHART_COLOURS } from './components/chart.js';
 import type { KeyView } from './components/keys.js';
 import type { Locale } from './language/index.js';
 import { badge, type Html, html, type Tone } from './page.js';
@@ -61,7 +70,7 @@ export async function loadDashboard(
     keys: keys.map(({ record }) => describeKey(record, now)),
     plan: describePlan(account, budget, { catalogue, locale }),
     rateLimits: describeRateLimits(keys, locale),
-    usage: eachDay(range, totals),
+    ...divideByKey({ keys, totals, range }, locale),
     costs: describeCosts(totals, currency, locale),
     jobs,
     balance,
@@ -170,6 +179,23 @@ function describeCosts(
     currency,
     total,
     days: new Map(Array.from(days, ([day, ofDay]) => [day, costOf(addUp(ofDay), locale)])),
+  };
+}
+
+/** The days, divided by the keys with the most requests; not if there is one key alone. */
+function divideByKey(
+  { keys, totals, range }: Pick<AccountOverview, 'keys' | 'totals' | 'range'>,
+  { texts: { usage: t } }: Locale,
+): Pick<DashboardView, 'usage' | 'usedKeys'> {
+  const days = eachDay(range, totals);
+  const groups = groupUsage(totals, 'key', new Set());
+  const names = groups.slice(0, CHART_COLOURS - 1).map(({ name }) => name);
+  const parts = partsOf(totals, { range, dimension: 'key', names }, new Set());
+  if (parts.length < 2) return { usage: days, usedKeys: [] };
+  const nameOf = (id: string) => keys.find(({ record }) => record.id === id)?.record.name ?? id;
+  return {
+    usage: days.map((day, at) => ({ ...day, parts: parts.map((part) => part.days[at]?.counts.requests ?? 0) })),
+    usedKeys: parts.map(({ name }) => (name === undefined ? t.others : nameOf(name))),
   };
 }
 

@@ -49,6 +49,7 @@ export {
   groupUsage,
   partsOf,
   renderUsageCsv,
+  restOf,
   USAGE_DIMENSIONS,
   type UsageDimension,
   type UsageFilter,

@@ -83,6 +83,14 @@ export function eachDayOf({ from, to }: DayRange, totals: readonly UsageTotal[])
   return days;
 }
 
+/** What no group is about, such as links in sums by model, so that the groups add up to the total. Its name is empty. */
+export function restOf(groups: readonly UsageGroup[], total: UsageCounts): readonly UsageGroup[] {
+  const named: Readonly<Record<string, number>> = { ...addUp(groups.map(({ counts }) => counts)) };
+  const left = Object.entries(total).map(([field, value]) => [field, value - (named[field] ?? 0)] as const);
+  const counts = Object.fromEntries(left) as UsageCounts;
+  return groups.length > 0 && counts.requests + counts.refused > 0 ? [{ name: '', counts }] : [];
+}
+
 /** The part of the usage that is of a group; of everything else without a name. */
 export interface UsagePart {
   name: string | undefined;

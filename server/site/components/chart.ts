@@ -2,8 +2,8 @@
  * A chart of bars as SVG, one for each span of a time line, drawn on the server: it needs no script, and follows the colour
  * scheme. Lines at the top, the middle and the bottom have their numbers. A part of a bar may be bad, such as failed
  * requests; or its parts stand on each other, in the colours of a legend that several charts share. Few beside many stay visible, since no bar is lower than two hundredths of the highest. A span that is not over
- * is paler. The value of a span stands above the chart while a pointer is on it, or after an arrow key; the whole is a
- * sentence for screen readers.
+ * is paler. The value of a span stands above the chart while a pointer is on it, or after an arrow key; a script adds what
+ * its parts are, by the names of the legend. The whole is a sentence for screen readers.
  */
 
 import { type Html, html } from '../page.js';
@@ -69,7 +69,7 @@ export function barChart({ bars, now, words, describe, short }: ChartView): Html
 <div class="chart-scale muted figures" aria-hidden="true"><span>${short(end)}</span><span>${short(end / 2)}</span><span>0</span></div>
 <div class="chart-plot"><svg viewBox="0 0 ${bars.length * STEP} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${words}">
 ${[...kinds].map(([kind, parts]) => html`<path class="chart-${kind}" d="${parts.map(({ path }) => path).join('')}"/>`)}</svg>
-<ol class="chart-values" aria-hidden="true">${bars.map((bar) => html`<li><span class="small figures">${bar.label}: ${describe(bar)}</span></li>`)}</ol></div>
+<ol class="chart-values" aria-hidden="true">${bars.map((bar) => html`<li${bar.parts && bar.value > 0 && html` data-parts="${bar.parts.map((part) => (part > 0 ? short(part) : '')).join('|')}"`}><span class="small figures">${bar.label}: ${describe(bar)}</span></li>`)}</ol></div>
 <figcaption class="muted" aria-hidden="true"><span>${bars.at(0)?.label}</span><span>${middleLabel(bars)}</span><span>${now ?? bars.at(-1)?.label}</span></figcaption>
 </figure>`;
 }

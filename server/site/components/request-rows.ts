@@ -5,6 +5,8 @@
  */
 
 import { actionOfCode, outcomeOf, type RequestOutcome, shownRequestId, type UsageEntry } from '../../usage/index.js';
+import { exampleTabs } from '../docs/example-tabs.js';
+import type { ExampleRequest } from '../docs/examples.js';
 import type { Locale } from '../language/index.js';
 import { badge, copyableId, copyIcon, type Html, type HtmlValue, html, type Tone } from '../page.js';
 import { linkRow, linkTo } from './filters.js';
@@ -30,6 +32,8 @@ export interface RequestRowsView {
   hasInputs?: boolean;
   /** Where another one like it can be made. Default: nowhere. */
   tryAt?(row: UsageEntry): string | undefined;
+  /** Another one like it as a request. Default: it is not shown. */
+  repeatOf?(row: UsageEntry): ExampleRequest | undefined;
 }
 
 /** Tabs of a list: all, failed and refused requests. @param counts Of each, if they are known. */
@@ -102,7 +106,7 @@ function requestColumns(
       head: t.list.result,
       inCard: 'end',
       cell: (row) =>
-        html`<span class="figures">${isByCode ? html`<span class="visually-hidden">${resultBadge(row, locale)}</span>` : resultBadge(row, locale)} ${row.status}</span>${!isByCode && renderMeaning(row, locale)}`,
+        html`<span class="figures">${resultMark(row, isByCode, locale)} ${row.status}</span>${!isByCode && renderMeaning(row, locale)}`,
     },
     ...(isOwnerShort ? [] : [owner]),
     { head: t.list.duration, isNumber: true, inCard: 'plain', cell: ({ latencyMs }) => duration(latencyMs, locale) },
@@ -126,6 +130,12 @@ function requestColumns(
         html`${isByCode ? locale.second(row.at) : locale.clock(row.at)}<span class="detail small muted">${copyableId(shownRequestId(row), t.list.requestId, locale)}</span>`,
     },
   ];
+}
+
+/** In a list only what did not succeed stands out, and nothing where the titles say how it ended. */
+function resultMark(row: UsageEntry, isByCode: boolean, locale: Locale): Html {
+  const mark = resultBadge(row, locale);
+  return isByCode || outcomeOf(row) === 'succeeded' ? html`<span class="visually-hidden">${mark}</span>` : mark;
 }
 
 function resultBadge(row: UsageEntry, { texts: { words } }: Locale): Html {
@@ -160,6 +170,7 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
   const { from, to } = query;
   const meaning = meaningOf(row, locale);
   const tried = view.tryAt?.(row);
+  const repeated = view.repeatOf?.(row);
   const id = `request-${index}`;
   const numbers: [string, string][] = [
     [t.list.duration, duration(latencyMs, locale)],
@@ -187,10 +198,11 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
   return html`<section class="card stack request-detail" aria-labelledby="${id}-title">
 <div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2 id="${id}-title"><code>${route}</code></h2>${tried !== undefined && html`<a class="button button-quiet button-small" href="${tried}">${t.list.tryAgain}</a>`}</div>
 ${meaning !== undefined && html`<div class="notice stack-small${isBad && ' notice-bad'}"><p><strong>${meaning}</strong></p>${errorCode !== null && renderCode(errorCode, linkTo(path, { from, to, code: errorCode }), locale)}</div>`}
-<dl class="totals">${listed(numbers)}</dl>
+<div${repeated && html` class="request-parts"`}><div class="stack request-facts"><dl class="totals">${listed(numbers)}</dl>
 ${typeof input === 'string' && html`<div class="stack-small"><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
 <dl class="request-about">${listed(facts)}
-<div><dt>${t.list.requestId}</dt><dd class="row"><code class="whole-id" id="${id}">${shownRequestId(row)}</code>${copyIcon(t.list.requestId, locale)}</dd></div></dl>
+<div><dt>${t.list.requestId}</dt><dd class="row"><code class="whole-id" id="${id}">${shownRequestId(row)}</code>${copyIcon(t.list.requestId, locale)}</dd></div></dl></div>
+${repeated && html`<div class="stack-small request-again"><h3>${t.list.again}</h3>${exampleTabs({ id: `${id}-code`, title: t.list.again, example: repeated }, locale)}<p class="small muted">${typeof input === 'string' ? t.list.againWords : t.list.againExample}</p></div>`}</div>
 </section>`;
 }
 

@@ -37,6 +37,8 @@ export interface TableView<Row> {
   isStacked?: boolean;
   /** Whether the card of a row is two lines: how it ended, its name and time; below, everything else. Default false. */
   isDense?: boolean;
+  /** Whether the card of a row has its figures in columns, below its name and what is at its end. Default false. */
+  hasFigures?: boolean;
   /** Rows that follow each other and have the same stand below one title. Default: there are no titles. */
   groupOf?(row: Row): string;
   /** The title of such rows. Default: what they have the same. */
@@ -46,9 +48,19 @@ export interface TableView<Row> {
 }
 
 export function dataTable<Row>(view: TableView<Row>): Html {
-  const { label, columns, rows, isStacked = false, isDense = false, groupOf, titleOf, empty } = view;
+  const {
+    label,
+    columns,
+    rows,
+    isStacked = false,
+    isDense = false,
+    hasFigures = false,
+    groupOf,
+    titleOf,
+    empty,
+  } = view;
   if (rows.length === 0) return emptyState(empty.title, empty.words);
-  const kind = html`${isStacked && ' table-stacked'}${isDense && ' table-dense'}`;
+  const kind = html`${isStacked && ' table-stacked'}${isDense && ' table-dense'}${hasFigures && ' table-figures'}`;
   const written = rows.map((row) => columns.map(({ cell }) => valueIn(cell(row))));
   const shown = columns
     .map((column, index) => ({ column, index }))

@@ -13,6 +13,14 @@ export interface NavigationPage {
   title: string;
 }
 
+/** A part of a page. */
+export interface TocEntry {
+  id: string;
+  title: string;
+  /** In the language of the visitor. Default: there is none. */
+  ownTitle?: string | undefined;
+}
+
 /** Pages of one subject, under a heading. */
 export interface NavigationGroup {
   title: string;
@@ -28,7 +36,7 @@ export interface DocsPage {
   /** Operations in the page, which the navigation lists below its entry. Default: none. */
   sections?: readonly { id: string; title: string }[];
   /** Anchors in the page, which stand in a column at its right, or in a fold above it. Default: none. */
-  toc?: readonly { id: string; title: string }[];
+  toc?: readonly TocEntry[];
   /** What is in English for every visitor: all of the content, or what routes declare in it. Default: nothing. */
   english?: 'all' | 'declarations';
   /** A script besides that of every page. Default: none. */
@@ -56,7 +64,7 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[],
 <button type="button" class="button button-quiet button-small docs-menu" popovertarget="docs-navigation">${t.contents}</button>
 <nav class="docs-navigation" id="docs-navigation" popover aria-label="${t.title}">${navigation.map((group) => navigationGroup(group, page, locale))}</nav>
 </div>
-${hasToc && html`<details class="docs-toc" lang="${language}"><summary>${t.onThisPage}</summary><nav aria-label="${t.onThisPage}"><ul${language !== 'en' && html` lang="en"`}>${toc.map(({ id, title: words }) => html`<li><a href="#${id}">${words}</a></li>`)}</ul></nav></details>`}
+${hasToc && html`<details class="docs-toc" lang="${language}"><summary>${t.onThisPage}</summary><nav aria-label="${t.onThisPage}"><ul${language !== 'en' && html` lang="en"`}>${toc.map(({ id, title: words, ownTitle }) => html`<li><a href="#${id}"${ownTitle !== undefined && html` lang="${language}"`}>${ownTitle ?? words}</a></li>`)}</ul></nav></details>`}
 <div class="docs-content">
 ${placeOf(page, navigation, locale)}
 ${content}

@@ -1,13 +1,13 @@
 /*
  * Renders one operation of the API reference: what it does, an example in three languages with its answer and a form that
  * sends the request, and then what it takes and answers, with its error codes as links to the table of errors. Where
- * there is room the example stands beside the rest; on a phone it comes first. The language of the example is a group of
- * radio buttons, so that it can be changed without scripts. The form needs the script of the page.
+ * there is room the example stands beside the rest; on a phone it comes first. The form needs the script of the page.
  */
 
 import type { Locale } from '../language/index.js';
-import { codeBlock, codeText, copyButton, type Html, html, scriptedButton } from '../page.js';
-import { codeOf, type ExampleRequest, exampleOf, LANGUAGES } from './examples.js';
+import { codeBlock, type Html, html, scriptedButton } from '../page.js';
+import { exampleTabs } from './example-tabs.js';
+import { type ExampleRequest, exampleOf } from './examples.js';
 import { fieldList, inEnglish, inline, parameterList, typeOf } from './fields.js';
 import { operationTitle, sameOperation } from './layout.js';
 import { type Content, type Operation, type Parameter, refName } from './operations.js';
@@ -33,7 +33,7 @@ export function operationSection({ operation, baseUrl, isOpen }: OperationView, 
 <p class="small muted">${accessOf(operation, locale)}</p>
 </div>
 <div class="operation-code stack">
-${example && exampleTabs(operation, example, locale)}
+${example && exampleTabs({ id, title: operationTitle(summary, locale), example }, locale)}
 ${answerExample(operation, locale)}
 ${example && tryForm(operation, example, locale)}
 </div>
@@ -126,20 +126,6 @@ function errors({ id, errors: all }: Operation, { texts: { reference: t } }: Loc
     ({ status, codes }) =>
       html`<div><dt><code class="status">${status}</code></dt><dd>${codes.map((code) => html`<a href="/docs/api/errors#${code}"><code>${code}</code></a> `)}</dd></div>`,
   )}</dl></details>`;
-}
-
-function exampleTabs({ id, summary }: Operation, example: ExampleRequest, locale: Locale): Html {
-  const t = locale.texts.reference;
-  return html`<figure class="code example">
-<figcaption class="code-head"><fieldset class="languages"><legend class="visually-hidden">${t.languageOf(operationTitle(summary, locale))}</legend>${LANGUAGES.map(
-    ({ id: language, title }, index) =>
-      html`<label><input type="radio" name="language-${id}" value="${language}"${index === 0 && html` checked`}> ${title}</label>`,
-  )}</fieldset></figcaption>
-${LANGUAGES.map(
-  ({ id: language, title }) =>
-    html`<div class="example-code example-${language}">${copyButton(`${id}-${language}`, t.exampleFor(title), locale)}<pre tabindex="0" role="region" aria-label="${operationTitle(summary, locale)}: ${title}"><code id="${id}-${language}"${inEnglish(locale)}>${codeText(codeOf(example, language), language)}</code></pre></div>`,
-)}
-</figure>`;
 }
 
 function answerExample({ id, answers: all }: Operation, locale: Locale): Html | false {

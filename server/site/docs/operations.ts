@@ -250,6 +250,14 @@ export function readReference(document: OpenApiDocument): Reference {
   };
 }
 
+/** Operations for clients by their paths; of several, the one that sends a body. */
+export function operationsOf(document: OpenApiDocument): ReadonlyMap<string, Operation> {
+  const all = readOperations(document.paths as RawPaths, false).filter(({ tag }) => tag !== PAGES_TAG);
+  return new Map(
+    all.toSorted((a, b) => Number(a.method === 'POST') - Number(b.method === 'POST')).map((one) => [one.path, one]),
+  );
+}
+
 function groupOf({ path, tag, isSent }: Operation): string {
   if (isSent) return 'webhooks';
   const found = GROUPS.find(({ paths }) => paths?.test(path)) ?? GROUPS.find((group) => group.tag === tag);

@@ -2,7 +2,7 @@
  * The dashboard of an account: plan, keys, rate limits, usage, jobs, orders, connected agents, sessions and personal data. A key is never
  * shown here with its secret, except once after it was made. Of the keys it displays the newest valid ones; their page
  * has the rest. Sessions and personal data are folded: people rarely come for them.
- * A fresh account has first steps in place of usage, jobs and orders.
+ * A fresh account has first steps in place of usage, keys, jobs and orders.
  */
 
 import type { JobRecord } from '../../../core/jobs/index.js';
@@ -10,14 +10,14 @@ import type { BalanceState } from '../../accounts/index.js';
 import type { ConnectionRecord } from '../../identity/index.js';
 import { isValidState } from '../../keys/index.js';
 import type { OrderRecord } from '../../payments/index.js';
-import { barChart } from '../components/chart.js';
+import { barChart, chartLegend } from '../components/chart.js';
 import { accountPages, linkTo } from '../components/filters.js';
 import { type KeyView, renderKeyCreation, renderKeyHead, renderNewKey } from '../components/keys.js';
 import type { Locale } from '../language/index.js';
 import { bar, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
 import { jobBadge, orderBadge } from '../views.js';
 import { renderConnections } from './agents.js';
-import { type NextSteps, renderNextSteps } from './next-steps.js';
+import { type NextSteps, renderFirstRun, renderNextSteps } from './next-steps.js';
 
 /** The remaining amount of one limit of a plan. */
 export interface AllowanceView {
@@ -52,6 +52,8 @@ export interface DashboardView {
   rateLimits: { keyName: string; families: readonly RateLimitView[] } | null;
   /** Oldest first, one for each day. */
   usage: readonly UsageDay[];
+  /** Names of the keys that its days are divided by, with the rest last. Empty if there is one alone. */
+  usedKeys: readonly string[];
   /** Default: there are no prices, and no costs are shown. */
   costs?: CostsView | undefined;
   jobs: readonly JobRecord[];
@@ -78,9 +80,6 @@ export interface OrdersView {
 export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.dashboard;
   const isFresh = isUnused(view);
-  const steps = view.nextSteps
-    ? renderNextSteps(view.nextSteps, locale, !isFresh)
-    : isFresh && renderFirstSteps(FIRST_STEPS, locale);
   return {
     title: t.title,
     current: '/dashboard',
@@ -92,11 +91,9 @@ export function dashboardPage(view: DashboardView, locale: Locale): Omit<Page, '
 <div class="stack">
 ${
   isFresh
-    ? html`${steps}
-${renderKeys(view.keys, locale, steps !== false)}
-${view.nextSteps && renderFirstSteps(REQUEST_STEPS, locale)}`
-    : html`${renderUsage(view.usage, locale, view.costs)}
-${steps}
+    ? renderFirstRun({ steps: view.nextSteps, keyForm: keyForm(locale, true) }, locale)
+    : html`${renderUsage(view.usage, locale, view.costs, view.usedKeys)}
+${view.nextSteps && renderNextSteps(view.nextSteps, locale)}
 ${renderKeys(view.keys, locale)}`
 }
 ${!(isFresh && view.jobs.length === 0) && renderJobs(view.jobs, locale)}
@@ -117,26 +114,6 @@ ${renderPersonalData(locale)}</div></details></div>
 
 function isUnused({ keys, usage }: DashboardView): boolean {
   return keys.length === 0 && usage.every(({ requests }) => requests === 0);
-}
-
-/** What a customer who has done nothing yet can do. */
-const FIRST_STEPS = [
-  ['play', '/playground'],
-  ['key', '#keys'],
-  ['client', '/setup'],
-] as const;
-
-/** What an operator who has done nothing yet can do besides setting up the gateway. */
-const REQUEST_STEPS = [FIRST_STEPS[0], FIRST_STEPS[2]] as const;
-
-function renderFirstSteps(steps: typeof FIRST_STEPS | typeof REQUEST_STEPS, { texts }: Locale): Html {
-  const t = texts.dashboard.first;
-  const isWhole = steps === FIRST_STEPS;
-  return html`<section class="card stack" aria-labelledby="first"><h2 id="first">${isWhole ? t.title : t.request}</h2>
-<ul class="rows rows-tight">${steps.map(([step, href], index) => {
-    const { title, words, open } = t.steps[step];
-    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end"><a class="button button-small${!(isWhole && index === 0) && ' button-quiet'}" href="${href}">${open}<span class="visually-hidden">: ${title}</span></a></div></li>`;
-  })}</ul></section>`;
 }
 
 function renderPlan(plan: DashboardView['plan'], { texts, count, day }: Locale): Html {
@@ -199,7 +176,9 @@ ${
   jobs.length === 0
     ? emptyState(t.none, t.noneWords)
     : html`<ul class="rows rows-tight">${jobs.map(
-        (job) => html`<li><div><span>${texts.words.jobs[job.kind]}</span>
+        (
+          job,
+        ) => html`<li><div>${job.kind === 'image' ? html`<a href="/images/${job.id}">${texts.words.jobs.image}</a>` : html`<span>${texts.words.jobs[job.kind]}</span>`}
 <span class="small muted"><code class="clip" title="${job.id}">${job.id}</code></span></div>
 <div class="rows-end">${jobBadge(job.state, locale)}<span class="small muted">${minute(job.createdAt)}${took(job, locale)}</span></div></li>`,
       )}</ul>`
@@ -255,24 +234,25 @@ ${scriptedButton(t.delete, 'button-quiet')}</form>
 /** Number of keys that the dashboard displays. */
 const SHOWN_KEYS = 3;
 
-/**
- * Valid keys, replaced ones last; the page of keys has the others, and everything that can be done with them.
- * @param isQuiet Whether another button of the page comes first.
- */
-function renderKeys(keys: readonly KeyView[], locale: Locale, isQuiet = false): Html {
+/** @param isQuiet Whether another button of the page comes first. */
+function keyForm(locale: Locale, isQuiet: boolean): Html {
+  return html`${renderNewKey('/dashboard', locale)}${renderKeyCreation(locale, undefined, isQuiet)}`;
+}
+
+/** Valid keys, replaced ones last; the page of keys has the others, and everything that can be done with them. */
+function renderKeys(keys: readonly KeyView[], locale: Locale): Html {
   const t = locale.texts.keys;
   const valid = keys.filter(({ state }) => isValidState(state));
   const active = (of: boolean) => valid.filter(({ state }) => (state === 'active') === of);
   const shown = [...active(true), ...active(false)].slice(0, SHOWN_KEYS);
   return html`<section class="card stack" aria-labelledby="keys">
 <div class="row row-apart"><h2 id="keys">${t.title}</h2>${keys.length > 0 && html`<a class="small" href="/keys">${t.manage}</a>`}</div>
-${renderNewKey('/dashboard', locale)}
 ${
   keys.length === 0
     ? emptyState(t.none, t.noneWords)
     : html`<ul class="rows">${shown.map((key) => html`<li class="key">${renderKeyHead(key, locale)}</li>`)}</ul>`
 }
-${renderKeyCreation(locale, undefined, isQuiet)}
+${keyForm(locale, false)}
 </section>`;
 }
 
@@ -281,6 +261,8 @@ export interface UsageDay {
   /** `2026-06-15`. */
   day: string;
   requests: number;
+  /** By the keys that days are divided by. Default: they are not divided. */
+  parts?: readonly number[];
   failed: number;
   /** Input and output. */
   tokens: number;
@@ -298,7 +280,12 @@ export interface CostsView {
   days: ReadonlyMap<string, string>;
 }
 
-export function renderUsage(days: readonly UsageDay[], locale: Locale, costs?: CostsView): Html {
+export function renderUsage(
+  days: readonly UsageDay[],
+  locale: Locale,
+  costs?: CostsView,
+  usedKeys: readonly string[] = [],
+): Html {
   const t = locale.texts.dashboard.usage;
   const total = days.reduce((sum, { requests }) => sum + requests, 0);
   return html`<section class="card stack" aria-labelledby="usage">
@@ -306,7 +293,7 @@ export function renderUsage(days: readonly UsageDay[], locale: Locale, costs?: C
 ${
   total === 0
     ? emptyState(t.none, t.noneWords)
-    : html`${renderChart(days, locale, costs)}${renderTable(days, locale, costs)}`
+    : html`${renderChart(days, locale, costs)}${usedKeys.length > 0 && chartLegend(usedKeys.map((name) => html`<bdi>${name}</bdi>`))}${renderTable(days, locale, costs)}`
 }</section>`;
 }
 
@@ -330,7 +317,11 @@ ${
 `
 }</dl>
 ${barChart({
-  bars: days.map((one) => ({ label: shortDay(Date.parse(one.day)), value: one.requests, bad: one.failed })),
+  bars: days.map(({ day, requests, failed, parts }) => ({
+    label: shortDay(Date.parse(day)),
+    value: requests,
+    ...(parts ? { parts } : { bad: failed }),
+  })),
   now: texts.words.spans.today,
   words: t.chart(total, days.length, max),
   describe: ({ value, bad = 0 }) => w.bar(value, bad),

@@ -1,11 +1,12 @@
 /*
- * The public page of the models and platforms: what each does, on which routes, within which limits, and whether it is a
- * mock. What models do stands once, beside a row for each of them, with its price and a link that tries it. Search and pages
- * work without scripts, as queries of the page. A visitor who tries a model gets to the playground with it, or to the
- * sign-in page and then there.
+ * The public page of the models and platforms: a table for each kind, with what each entry does, its limits and its price.
+ * A row leads to the playground with its entry. Its routes are in a fold below the table, and whether all are mocks is said beside its title.
+ * Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the playground with
+ * it, or to the sign-in page and then there.
  */
 
 import { linkRow, linkTo } from '../components/filters.js';
+import { dataTable } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import type { ModelEntry, ModelKind, ModelUse, PlatformEntry, PriceLine } from '../model-views.js';
 import { badge, emptyState, type Html, html, type Page } from '../page.js';
@@ -34,11 +35,6 @@ const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
 const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];
 
-/** A group with more rows than this is folded on a phone, which then shows the first ones. */
-const LONG_GROUP = 6;
-/** Even, as they stand in two columns of a wide window. */
-const SHOWN_ROWS = 4;
-
 type Entry = { kind: ModelKind; words: string } & ({ model: ModelEntry } | { platform: PlatformEntry });
 
 export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer'> {
@@ -56,7 +52,7 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
 ${searchForm(search, locale)}
-<div class="row row-apart">${found.length > 0 && kindLinks(search, found, locale)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
+<div class="row row-apart">${found.length > 0 ? kindLinks(search, found, locale) : kindLinks({ ...search, q: '' }, all, locale)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
 ${shown.length === 0 && nothing(all.length === 0, locale)}
 ${shown.some((entry) => 'model' in entry && entry.model.isMock) && html`<p class="small muted">${t.mocks}</p>`}
 ${KINDS.map((kind) => renderKind(kind, shown, locale))}
@@ -66,7 +62,7 @@ ${pageLinks(search, ofKind.length, locale)}
 }
 
 function entriesOf({ models, platforms }: ModelsView, locale: Locale): Entry[] {
-  const { kinds, uses, platformWords } = locale.texts.models;
+  const { kinds, uses, tasks, platformWords } = locale.texts.models;
   const wordsOf = (...words: readonly (string | readonly string[])[]) => words.flat().join('\n').toLowerCase();
   return [
     ...models.map((model) => ({
@@ -77,7 +73,7 @@ function entriesOf({ models, platforms }: ModelsView, locale: Locale): Entry[] {
         model.routes,
         model.description ?? '',
         kinds[model.kind],
-        model.uses.map((use) => uses[use]),
+        model.uses.flatMap((use) => [uses[use], tasks[use]]),
       ),
       model,
     })),
@@ -118,87 +114,97 @@ function nothing(isEmpty: boolean, { texts: { models: t } }: Locale): Html {
 function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale): Html | false {
   const { models: t } = locale.texts;
   const own = entries.filter((entry) => entry.kind === kind);
+  const models = own.flatMap((entry) => ('model' in entry ? entry.model : []));
+  const platforms = own.flatMap((entry) => ('platform' in entry ? entry.platform : []));
   if (own.length === 0) return false;
-  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>
-<ul class="models">${alike(own).map(
-    (group) => html`<li>${renderGroup(group, locale)}</li>
-`,
-  )}</ul></section>`;
+  const areMocks = models.length > 0 && models.every(({ isMock }) => isMock);
+  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><div class="row"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>${areMocks && badge(t.mock, 'warn')}</div>
+<div class="card models">${models.length > 0 ? modelTable(models, { label: `${t.title}: ${t.kinds[kind]}`, areMocks }, locale) : platformTable(platforms, locale)}
+${models.length > 0 && routesOf(models, locale)}</div></section>`;
 }
 
-/** Entries that do the same, within the same limits, on the same routes. */
-function alike(entries: readonly Entry[]): [Entry, ...Entry[]][] {
-  const groups = new Map<string, [Entry, ...Entry[]]>();
-  for (const entry of entries) {
-    const facts = 'model' in entry ? JSON.stringify(factsOf(entry.model)) : 'platforms';
-    const group = groups.get(facts);
-    if (group) group.push(entry);
-    else groups.set(facts, [entry]);
-  }
-  return [...groups.values()];
-}
-
-/** What is said once: everything but the names and prices. */
-function factsOf({ id: _id, aliases: _aliases, prices: _prices, ...facts }: ModelEntry) {
-  return facts;
-}
-
-function renderGroup(group: readonly [Entry, ...Entry[]], locale: Locale): Html {
-  const [first] = group;
+function modelTable(
+  models: readonly ModelEntry[],
+  { label, areMocks }: { label: string; areMocks: boolean },
+  locale: Locale,
+): Html {
   const t = locale.texts.models;
-  const rows = group.map((entry) =>
-    'model' in entry ? modelRow(entry.model, locale) : platformRow(entry.platform, locale),
+  return dataTable<ModelEntry>({
+    label,
+    rows: models,
+    isStacked: true,
+    empty: { title: t.empty, words: t.emptyWords },
+    columns: [
+      {
+        head: t.model,
+        cell: ({ id, aliases, uses, isMock }) =>
+          html`${tryLink(html`<bdi class="mono">${id}</bdi>`, triedAt({ id, uses }), t.tryIt(id))}${isMock && !areMocks && html` ${badge(t.mock, 'warn')}`}${aliases.length > 0 && html`<span class="detail small muted">${t.also}: ${joined(aliases)}</span>`}`,
+      },
+      { head: t.task, inCard: 'end', cell: (model) => taskOf(model, locale) },
+      { head: t.more, inCard: 'plain', cell: (model) => limitsOf(model, locale) },
+      { head: t.prices, inCard: 'plain', cell: ({ prices }) => renderPrices(prices, locale) },
+    ],
+  });
+}
+
+function effortsOf(model: ModelEntry | undefined, t: Locale['texts']['models']): Html | false {
+  const { efforts = [] } = model?.limits ?? {};
+  return (
+    efforts.length > 0 && html`<p class="small">${t.limits.efforts}: <span lang="en">${efforts.join(', ')}</span></p>`
   );
-  const isWide = 'model' in first && rows.length > 1;
-  const list = (some: readonly Html[]) => html`<ul class="model-rows${isWide && ' model-rows-two'}">${some}</ul>`;
-  const shown = rows.length > LONG_GROUP ? SHOWN_ROWS : rows.length;
-  const rest = rows.slice(shown);
-  return html`<div class="model-about">${'model' in first ? aboutModels(first.model, locale) : html`<p>${t.platformWords}.</p>`}</div>
-<div>${list(rows.slice(0, shown))}${rest.length > 0 && html`<details class="fold"><summary>${t.furtherModels(rest.length)}</summary>${list(rest)}</details>`}</div>`;
 }
 
-function modelRow(model: ModelEntry, locale: Locale): Html {
-  const { id, aliases, prices } = model;
-  const t = locale.texts.models;
-  const href = triedAt(model);
-  return html`<li><div class="model-row"><div><h3><bdi class="mono">${id}</bdi></h3>${aliases.length > 0 && html`<p class="small muted">${t.also}: ${joined(aliases)}</p>`}</div>
-${renderPrices(prices, locale)}</div>${href !== undefined && tryLink(href, id, locale)}</li>
-`;
-}
-
-function platformRow({ name, linkForms, features, prices }: PlatformEntry, locale: Locale): Html {
-  const t = locale.texts.models;
-  const has = [t.features.batch, features.async && t.features.async, features.audio_mp3 && t.features.audio_mp3];
-  return html`<li><div class="model-row"><div><h3><bdi>${name}</bdi></h3><p class="small muted">${has.filter((one) => one !== false).join(', ')}</p>${
-    linkForms.length > 0 &&
-    html`<details><summary>${t.forms(linkForms.length)}</summary>
-<ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${linkForms.map((form) => html`<li><code class="small">${form}</code></li>`)}</ul></details>`
-  }</div>
-${renderPrices(prices, locale)}</div>${tryLink('/playground', name, locale)}</li>
-`;
-}
-
-function aboutModels(model: ModelEntry, locale: Locale): Html {
-  const { description, routes, isMock } = model;
-  const t = locale.texts.models;
-  return html`${description !== undefined && html`<p dir="auto">${description}</p>`}
-<p${description !== undefined && html` class="small muted"`}>${whatItDoes(model, locale)} ${isMock && badge(t.mock, 'warn')}</p>
-<details class="fold"><summary>${t.more}</summary>
-<dl class="model-facts">${limitsOf(model, locale).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-<ul class="chips" aria-label="${t.routes}">${routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul></details>`;
-}
-
-function whatItDoes({ uses, limits }: ModelEntry, { texts: { models: t }, count }: Locale): string {
-  const { maxReferences = 0, contextLength } = limits;
-  const does = uses.map(
-    (use) => t.uses[use] + (use === 'image' && maxReferences > 0 ? t.withReferences(maxReferences) : ''),
+/** In the words of the operator, if there are any. */
+function taskOf({ description, uses, limits }: ModelEntry, { texts: { models: t } }: Locale): Html | string {
+  if (description !== undefined) return html`<span dir="auto">${description}</span>`;
+  const { maxReferences = 0 } = limits;
+  const tasks = uses.map(
+    (use) => t.tasks[use] + (use === 'image' && maxReferences > 0 ? t.withReferences(maxReferences) : ''),
   );
-  const context = contextLength === undefined ? '' : ` ${t.limits.contextLength}: ${t.tokens(count(contextLength))}.`;
-  return `${does.join('. ')}.${context}`;
+  return tasks.join('; ');
+}
+
+function platformTable(platforms: readonly PlatformEntry[], locale: Locale): Html {
+  const t = locale.texts.models;
+  return dataTable<PlatformEntry>({
+    label: `${t.platform}: ${t.kinds.link}`,
+    rows: platforms,
+    isStacked: true,
+    empty: { title: t.empty, words: t.emptyWords },
+    columns: [
+      { head: t.platform, cell: ({ name }) => tryLink(html`<bdi>${name}</bdi>`, '/playground', t.tryIt(name)) },
+      {
+        head: t.task,
+        inCard: 'end',
+        cell: ({ features: { async: isAsync, audio_mp3: hasMp3 } }) =>
+          [t.features.batch, isAsync && t.features.async, hasMp3 && t.features.audio_mp3].filter(Boolean).join(', '),
+      },
+      {
+        head: t.linkForms,
+        inCard: 'plain',
+        cell: ({ linkForms }) =>
+          linkForms.length > 0 &&
+          html`<details><summary>${t.forms(linkForms.length)}</summary>
+<ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${linkForms.map((form) => html`<li><code class="small">${form}</code></li>`)}</ul></details>`,
+      },
+      { head: t.prices, inCard: 'plain', cell: ({ prices }) => renderPrices(prices, locale) },
+    ],
+  });
+}
+
+/** Folded: once for all models that do the same, with the efforts that they take. */
+function routesOf(models: readonly ModelEntry[], { texts: { models: t } }: Locale): Html {
+  const groups = Map.groupBy(models, ({ routes, limits }) => JSON.stringify([routes, limits.efforts]));
+  const tasks = (some: readonly ModelEntry[]) =>
+    [...new Set(some.flatMap(({ uses }) => uses))].map((use) => t.uses[use]);
+  return html`<details class="model-routes"><summary>${t.routes}</summary><dl>${[...groups.values()].map(
+    (some) =>
+      html`<div><dt>${tasks(some).join('. ')}</dt><dd><ul class="chips" aria-label="${t.routes}">${some[0]?.routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul>${effortsOf(some[0], t)}</dd></div>`,
+  )}</dl></details>`;
 }
 
 /** Where the playground has a form for it. */
-function triedAt({ id, uses }: ModelEntry): string | undefined {
+function triedAt({ id, uses }: Pick<ModelEntry, 'id' | 'uses'>): string | undefined {
   if (!uses.some((use) => TRIED.includes(use))) return undefined;
   const page = uses.includes('image') ? '/images' : '/playground';
   return `${page}?${new URLSearchParams({ model: id })}`;
@@ -208,24 +214,27 @@ function joined(names: readonly string[]): Html[] {
   return names.map((name, index) => html`${index > 0 && ', '}<bdi class="mono">${name}</bdi>`);
 }
 
-function tryLink(href: string, name: string, { texts: { models: t } }: Locale): Html {
-  return html`<a class="model-try" href="${href}" aria-label="${t.tryIt(name)}">${t.try}</a>`;
+/** The name; where the playground has a form for it, the row leads there. */
+function tryLink(name: Html, href: string | undefined, label: string): Html {
+  if (href === undefined) return html`<span class="model-name">${name}</span>`;
+  return html`<a class="row-link model-name model-try" href="${href}" aria-label="${label}">${name}<span aria-hidden="true"> →</span></a>`;
 }
 
-function limitsOf(
-  { limits }: ModelEntry,
-  { texts: { models: t }, count, dataSize }: Locale,
-): [string, Html | string][] {
-  const { maxOutput, efforts, maxCharacters, maxAudioBytes, formats, takesMask } = limits;
+function limitsOf({ limits }: ModelEntry, { texts: { models: t }, count, dataSize }: Locale): Html | false {
+  const { contextLength, maxOutput, maxCharacters, maxAudioBytes, formats = [], takesMask } = limits;
   const lines: [keyof typeof t.limits, Html | string | false | undefined][] = [
+    ['contextLength', contextLength !== undefined && t.tokens(count(contextLength))],
     ['maxOutput', maxOutput !== undefined && t.tokens(count(maxOutput))],
-    ['efforts', efforts && html`<span lang="en">${efforts.join(', ')}</span>`],
     ['maxCharacters', maxCharacters !== undefined && t.characters(count(maxCharacters))],
     ['maxAudioBytes', maxAudioBytes !== undefined && dataSize(maxAudioBytes)],
-    ['formats', formats && formats.length > 0 && formats.map((one) => one.toUpperCase()).join(', ')],
+    ['formats', formats.length > 0 && formats.map((one) => one.toUpperCase()).join(', ')],
     ['takesMask', takesMask && t.yes],
   ];
-  return lines.flatMap(([name, value]) => (value ? [[t.limits[name], value]] : []));
+  const known = lines.filter(([, value]) => value);
+  return (
+    known.length > 0 &&
+    html`${known.map(([name, value]) => html`<span class="model-limit"><span class="muted">${t.limits[name]}</span> ${value}</span> `)}`
+  );
 }
 
 function renderPrices(prices: readonly PriceLine[], { texts: { models: t }, smallMoney }: Locale): Html | false {

@@ -1,7 +1,8 @@
 /*
- * What the operator of a fresh gateway can do next, on their dashboard: a list with a guide for each step. Steps that are
- * done are named below it, and the list is gone when all are. A step that does not apply to the gateway is left out. Once
- * the account is in use, the list is a line with the number of steps that are left.
+ * What can be done next, on the dashboard. An account that has done nothing yet has one list: for an operator the steps of
+ * a fresh gateway, each with its guide, and for every account a first request. The first step alone has the button that stands
+ * out. Steps that are done follow with a tick. Once the account is in use, what is left of the gateway is a line with the
+ * number of steps, and gone when all are done. A step that does not apply to the gateway is left out.
  */
 
 import type { Locale } from '../language/index.js';
@@ -25,24 +26,59 @@ const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
   ['payments', '/docs/accounts/payments'],
 ];
 
-/** @param isFolded Whether other things come first. */
-export function renderNextSteps(
-  steps: NextSteps,
-  { texts: { nextSteps: t } }: Locale,
-  isFolded: boolean,
-): Html | false {
-  if (Object.values(steps).every((isDone) => isDone !== false)) return false;
-  const open = GUIDES.filter(([step]) => steps[step] === false);
-  const done = GUIDES.filter(([step]) => steps[step]);
-  const title = html`<h2 id="next-steps">${t.title}</h2>`;
-  const content = html`<p class="small muted">${t.lead}</p>
-<ul class="rows rows-tight">${open.map(([step, guide], index) => {
-    const { title, words } = t.steps[step];
-    const link = html`<a class="button button-small${(isFolded || index > 0) && ' button-quiet'}" href="${guide}">${t.open}<span class="visually-hidden">: ${title}</span></a>`;
-    return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end">${link}</div></li>`;
-  })}</ul>
-${done.length > 0 && html`<div class="row"><span class="small muted">${t.done}</span><ul class="chips">${done.map(([step]) => html`<li>${badge(t.steps[step].title, 'good')}</li>`)}</ul></div>`}`;
-  return isFolded
-    ? html`<section class="card" aria-labelledby="next-steps"><details class="card-fold"><summary>${title}${badge(t.left(open.length), 'warn')}</summary><div class="stack">${content}</div></details></section>`
-    : html`<section class="card stack" aria-labelledby="next-steps">${title}${content}</section>`;
+/** What the gateway still lacks, folded: other things come first. */
+export function renderNextSteps(steps: NextSteps, { texts: { nextSteps: t } }: Locale): Html | false {
+  const { open, done } = sorted(steps);
+  if (open.length === 0) return false;
+  return html`<section class="card" aria-labelledby="next-steps"><details class="card-fold"><summary><h2 id="next-steps">${t.title}</h2>${badge(t.left(open.length), 'warn')}</summary><div class="stack"><p class="small muted">${t.lead}</p>
+<ul class="rows rows-tight steps">${open.map(([step, guide]) => stepRow({ ...t.steps[step], href: guide }))}${doneSteps(done, t)}</ul></div></details></section>`;
+}
+
+function sorted(steps: NextSteps) {
+  return {
+    open: GUIDES.filter(([step]) => steps[step] === false),
+    done: GUIDES.filter(([step]) => steps[step]),
+  };
+}
+
+function doneSteps(done: typeof GUIDES, t: Locale['texts']['nextSteps']): Html[] {
+  return done.map(
+    ([step]) =>
+      html`<li class="step-done"><div><span>${t.steps[step].title}</span></div><span class="small muted">${t.done}</span></li>`,
+  );
+}
+
+interface Step {
+  title: string;
+  words: string;
+  href: string;
+  /** The words of its button. */
+  open: string;
+}
+
+function stepRow({ title, words, href, open }: Step, isFirst = false): Html {
+  return html`<li><div><strong>${title}</strong><span class="small muted">${words}</span></div><div class="rows-end"><a class="button button-small${!isFirst && ' button-quiet'}" href="${href}">${open}<span class="visually-hidden">: ${title}</span></a></div></li>`;
+}
+
+/**
+ * Everything that an account which has done nothing yet can do.
+ *
+ * @param keyForm Makes a key.
+ */
+export function renderFirstRun(
+  { steps, keyForm }: { steps: NextSteps | undefined; keyForm: Html },
+  { texts: { nextSteps: t, dashboard } }: Locale,
+): Html {
+  const { title, request, steps: own } = dashboard.first;
+  const { open, done } = steps ? sorted(steps) : { open: [], done: [] };
+  const isSetUp = open.length === 0;
+  const first = html`<ol class="rows rows-tight steps">${stepRow({ ...own.play, href: '/playground' }, isSetUp)}
+<li class="step-form" id="keys"><div><strong>${own.key.title}</strong><span class="small muted">${own.key.words}</span></div>${keyForm}</li>
+${stepRow({ ...own.client, href: '/setup' })}</ol>`;
+  if (!steps || isSetUp) {
+    return html`<section class="card stack" aria-labelledby="first"><h2 id="first">${title}</h2>${first}</section>`;
+  }
+  return html`<section class="card stack" aria-labelledby="next-steps"><div class="stack-small"><h2 id="next-steps">${t.title}</h2><p class="small muted">${t.lead}</p></div>
+<ol class="rows rows-tight steps">${open.map(([step, guide], index) => stepRow({ ...t.steps[step], href: guide }, index === 0))}${doneSteps(done, t)}</ol>
+<div class="card-part stack"><h3>${request}</h3>${first}</div></section>`;
 }

@@ -29,10 +29,11 @@ const PATH = '/orders';
 export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
   const { texts, money, day } = locale;
   const t = texts.orders;
+  const first = rows.find(isOpen);
   const paymentOf = (order: OrderRow) => {
     if (isOpen(order)) {
       const title = html`<span class="visually-hidden"> ${order.code}</span>`;
-      return html`<a class="button button-small" href="/pay/${order.code}">${t.pay}${title}</a>`;
+      return html`<a class="button button-small${order !== first && ' button-quiet'}" href="/pay/${order.code}">${t.pay}${title}</a>`;
     }
     const name = receiptName(order);
     return name === null ? '' : html`<a href="/pay/${order.code}/receipt">${t.receiptTitle(name)}</a>`;
@@ -51,9 +52,15 @@ ${balancePart(prepaid, locale)}
         { head: t.code, cell: ({ code }) => html`<a href="/pay/${code}"><code>${code}</code></a>` },
         { head: t.date, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
         { head: t.plan, inCard: 'plain', cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
-        { head: t.amount, isNumber: true, inCard: 'plain', cell: ({ amount, currency }) => money(amount, currency) },
+        {
+          head: t.amount,
+          isNumber: true,
+          inCard: 'plain',
+          cell: ({ amount, paidAmount, currency, state }) =>
+            html`${money(amount, currency)}${state === 'underpaid' && html`<span class="detail small muted">${t.left(money(amount - paidAmount, currency))}</span>`}`,
+        },
         { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
-        { head: t.receipt, inCard: 'plain', cell: paymentOf },
+        { head: t.receipt, isActions: true, cell: paymentOf },
       ],
       empty: { title: t.empty, words: t.emptyWords },
     })}

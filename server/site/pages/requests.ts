@@ -6,7 +6,7 @@
 
 import type { RequestFilter, UsageEntry } from '../../usage/index.js';
 import { accountPages, type Choice, filterCard, linkTo } from '../components/filters.js';
-import { outcomeTabs, requestDetails, requestTable } from '../components/request-rows.js';
+import { outcomeTabs, type RequestRowsView, requestDetails, requestTable } from '../components/request-rows.js';
 import { type Column, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import { badge, emptyState, type Html, html, type Page } from '../page.js';
@@ -29,6 +29,8 @@ export interface RequestsView {
   next: string | undefined;
   /** Whether the address names days. */
   hasDays: boolean;
+  /** A request like one of them, as code. */
+  repeatOf: NonNullable<RequestRowsView['repeatOf']>;
   /** Whether this is the first page. */
   isFirst: boolean;
   /** Days for which requests are kept. */
@@ -53,7 +55,7 @@ export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'vi
     title: isOne(view) ? t.one : t.title,
     current: '/dashboard',
     scripts: ['calendar.js'],
-    styles: ['tables.css', 'activity.css'],
+    styles: ['tables.css', 'activity.css', ...(isOne(view) ? ['code.css'] : [])],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${isOne(view) ? t.one : t.title}</h1>${!isOne(view) && html`<p>${lead}</p>`}${accountPages(PATH, locale)}</div>
 ${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}
@@ -98,7 +100,7 @@ ${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
 </section>`;
 }
 
-function rowsOf({ filter, keys, currency, inputDays }: RequestsView, { texts: { usage: t } }: Locale) {
+function rowsOf({ filter, keys, currency, inputDays, repeatOf }: RequestsView, { texts: { usage: t } }: Locale) {
   const owner: Column<UsageEntry> = {
     head: t.key,
     inCard: 'plain',
@@ -112,6 +114,7 @@ function rowsOf({ filter, keys, currency, inputDays }: RequestsView, { texts: { 
     isOwnerShort: true,
     hasInputs: inputDays !== null,
     tryAt,
+    repeatOf,
   };
 }
 

@@ -5,8 +5,8 @@
  */
 
 import {
-  addUp,
   type DayRange,
+  restOf,
   USAGE_DIMENSIONS,
   type UsageCounts,
   type UsageDimension,
@@ -27,6 +27,8 @@ export interface UsageView {
   today: string;
   filter: UsageFilter;
   by: UsageDimension;
+  /** Whether the address limits nothing. */
+  isUnlimited: boolean;
   /** Keys of the account by id. */
   keys: readonly Choice[];
   /** Models and platforms that were used in the range. */
@@ -62,7 +64,7 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
     styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1>${accountPages(PATH, locale)}</div>
-${renderFilters(view, locale)}
+${!(isEmpty && view.isUnlimited) && renderFilters(view, locale)}
 ${
   isEmpty
     ? html`<section class="card stack">${emptyState(t.none, t.noneWords)}
@@ -266,14 +268,6 @@ function heightOf({ value, bad = 0 }: ChartBar): number {
   return Math.max(value, bad);
 }
 
-/** What no row is about, such as links in sums by model, so that the rows add up to the total. Its name is empty. */
-function restOf({ groups, total }: UsageView): readonly UsageGroup[] {
-  const named: Readonly<Record<string, number>> = { ...addUp(groups.map(({ counts }) => counts)) };
-  const left = Object.entries(total).map(([field, value]) => [field, value - (named[field] ?? 0)] as const);
-  const counts = Object.fromEntries(left) as UsageCounts;
-  return groups.length > 0 && counts.requests + counts.refused > 0 ? [{ name: '', counts }] : [];
-}
-
 function renderGroups(view: UsageView, locale: Locale): Html {
   const { count, dataSize } = locale;
   const t = locale.texts.usage;
@@ -284,7 +278,8 @@ function renderGroups(view: UsageView, locale: Locale): Html {
 ${dataTable({
   label: t.groups(t.byTitles[by]),
   isStacked: true,
-  rows: [...groups, ...restOf(view)],
+  hasFigures: true,
+  rows: [...groups, ...restOf(groups, total)],
   empty: { title: t.noGroups(t.byTitles[by]), words: t.noGroupsWords },
   columns: [
     { head: t.by[by], cell: ({ name }) => html`${swatchOf(view, name)}${labelOf(view, name, locale)}` },
@@ -298,7 +293,15 @@ ${dataTable({
       : []),
     ...(currency === undefined || total.priced === 0
       ? []
-      : [{ head: t.cost(currency), isNumber: true, cell: ({ counts }: UsageGroup) => costOf(counts, locale) }]),
+      : [
+          {
+            head: t.costAlone,
+            isNumber: true,
+            inCard: 'end' as const,
+            cell: ({ counts }: UsageGroup) =>
+              costOf(counts, { cost: (...amount) => locale.smallMoney(amount[0], currency, ...amount.slice(1)) }),
+          },
+        ]),
   ],
 })}
 </section>`;

@@ -188,6 +188,11 @@ describe('languages of the site', () => {
     const page = load(text);
     expect([page('html').attr('lang'), page('main').attr('lang')]).to.deep.equal(['vi', 'en']);
     expect(page('.docs-language').text()).to.match(/^Bài viết bằng tiếng Anh\./);
+    expect([page('h1').text(), page('h1').attr('lang')]).to.deep.equal(['Ảnh', 'vi']);
+    expect(page('.page-head p[lang=vi]').text()).to.contain('Tạo ảnh bằng tác vụ nền');
+    const second = page('.docs-fold h2').eq(1);
+    expect([second.text(), second.children().attr('lang')]).to.deep.equal(['Chờ kết quả', 'vi']);
+    expect(page('.docs-toc a[lang=vi]').eq(1).text()).to.equal('Chờ kết quả');
     expect(page('.docs-place li').last().text()).to.equal('Ảnh');
     expect(page('.docs-neighbours [rel=next]').text()).to.equal('Trang sauLô chạy nền');
     expect(page('.docs-toc summary').text()).to.equal('Trên trang này');

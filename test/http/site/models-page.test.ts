@@ -80,12 +80,12 @@ describe('page of models', () => {
     return { status, text, page: load(text) };
   };
   const namesIn = (page: ReturnType<typeof load>) =>
-    page('.models h3 bdi')
+    page('.models tbody th .model-name bdi')
       .toArray()
       .map((one) => page(one).text());
   const cardOf = (page: ReturnType<typeof load>, name: string) =>
-    page('.models > li')
-      .filter((_, one) => page(one).find('h3 bdi').text() === name)
+    page('.model-kind')
+      .filter((_, one) => page(one).find('.model-name bdi').text() === name)
       .text();
 
   it('has every model once, with routes, limits, mocks, and a link to the playground with it', async () => {
@@ -103,7 +103,7 @@ describe('page of models', () => {
     const { page: others } = await read('?q=vectors');
     expect(others('.models a.model-try')).to.have.length(0);
     const { page: images } = await read('?kind=image');
-    expect(images('.models li').text()).to.contain('Mock').and.to.contain('up to 4 input images');
+    expect(images('.model-kind').text()).to.contain('Mock').and.to.contain('up to 4 input images');
     expect(images('main').text()).to.contain('answer with samples');
   });
 

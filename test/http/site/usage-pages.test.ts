@@ -1,6 +1,7 @@
 /** The pages of usage and of single requests, without scripts. */
 
 import { expect } from 'chai';
+import { load } from 'cheerio';
 import { createPepper } from '../../../server/keys/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { readTypedDay } from '../../../server/site/index.js';
@@ -181,6 +182,7 @@ describe('pages of usage', () => {
     const [head = '', ...lines] = usage.text.trim().split('\r\n');
     expect(head).to.match(/^key,name,requests,failed,/);
     expect(lines.some((line) => line.startsWith(`${keyId},laptop,`))).to.equal(true);
+    expect((await read(ann, '/usage.csv?by=model')).trim().split('\r\n').at(-1)).to.match(/^Everything else,\d/);
     const requests = (await read(ann, '/requests.csv?outcome=refused')).trim().split('\r\n');
     expect(requests).to.have.length(2);
     expect(requests[0]).to.contain('request_id,at,key,key_name,').and.contain(',cost');
@@ -234,7 +236,20 @@ describe('pages of usage', () => {
     expect(on).to.contain('Stored for 7 days</span>').and.contain('class="asked').and.contain('New requests show');
     expect(on).to.contain('dir="auto">&quot;&gt;&lt;script&gt;alert(1)').and.not.to.contain('<script>alert');
     expect(on).to.match(/<span class="asked small" dir="auto">=HYPERLINK[^<]*…</);
-    expect(await read(ann, '/requests?request_id=req_long')).to.match(/dir="auto">=HYPERLINK[^<]*long ?<\/p>/);
+    const one = await read(ann, '/requests?request_id=req_long');
+    expect(one).to.match(/dir="auto">=HYPERLINK[^<]*long ?<\/p>/);
+    const again = load(one)('.request-again');
+    expect(
+      again
+        .find('input')
+        .toArray()
+        .map(({ attribs }) => attribs.value),
+    ).to.deep.equal(['curl', 'node', 'python']);
+    expect(again.find('.example-curl').text())
+      .to.contain(`${app.url}/v1/`)
+      .and.contain('Bearer $MEDIAGATE_API_KEY')
+      .and.contain('"model": "m-5.5"')
+      .and.contain('=HYPERLINK(\\"x\\") long');
     const csv = await read(ann, '/requests.csv');
     expect(csv.split('\r\n')[0]).to.match(/,input$/);
     expect(csv)

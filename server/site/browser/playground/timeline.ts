@@ -187,13 +187,19 @@ function handOver(sound: Blob, input: HTMLInputElement, title: string): void {
   input.form?.querySelector<HTMLElement>('button:not([type])')?.focus();
 }
 
-/** Languages of the subtitles: that of the page first, then that of the item. */
+/** Languages of the subtitles: that of the page first, then English, that of the item, and the others by name. */
 function languagesOf(data: unknown): string[] {
-  const order = [textAt(data, 'common.language'), document.documentElement.lang];
+  const order = [document.documentElement.lang, 'en', textAt(data, 'common.language')].map(baseOf);
+  const rank = (tag: string) => (order.indexOf(baseOf(tag)) + order.length + 1) % (order.length + 1);
   const tags = listAt(data, 'media.entries').flatMap((entry) =>
     textAt(entry, 'kind') === 'subtitle' ? (textAt(entry, 'language') ?? []) : [],
   );
-  return [...new Set(tags)].sort((one, other) => order.indexOf(other) - order.indexOf(one));
+  return [...new Set(tags)].sort((one, other) => rank(one) - rank(other) || nameOf(one).localeCompare(nameOf(other)));
+}
+
+/** `en` of `en-GB`. */
+function baseOf(tag = ''): string {
+  return tag.split('-')[0] ?? '';
 }
 
 function nameOf(tag: string): string {

@@ -6,6 +6,7 @@
 
 import { type Html, html } from '../../html.js';
 import { counted, FORMATS } from '../formats.js';
+import { type GuideWords, VIETNAMESE_GUIDES } from './guide-titles.js';
 import { VIETNAMESE_OPERATIONS } from './operation-titles.js';
 
 const { count } = FORMATS.vi;
@@ -27,6 +28,8 @@ const en = {
   },
   /** Titles of pages in the navigation; in English they are those of the pages. */
   pages: {} as Readonly<Record<string, string>>,
+  /** Summaries of guides and titles of their parts, by file; in English they are those of the guide. */
+  guides: {} as Readonly<Record<string, GuideWords>>,
   /** Titles of operations; in English they are those of the routes. */
   operations: {} as Readonly<Record<string, string>>,
   overview: {
@@ -181,6 +184,7 @@ const vi: typeof en = {
     Develop: 'Phát triển',
   },
   pages: VIETNAMESE_TITLES,
+  guides: VIETNAMESE_GUIDES,
   operations: VIETNAMESE_OPERATIONS,
   overview: {
     description: 'Hướng dẫn và mọi đường dẫn của cổng API: nhận gì, trả lời gì.',
