@@ -44,7 +44,7 @@ export interface PlaygroundView {
   /** Currency of the costs; undefined if there are no prices. */
   currency: string | undefined;
   withheld: Withheld;
-  platforms: readonly { key: string; name: string; linkForms: readonly string[] }[];
+  platforms: readonly { key: string; name: string }[];
   /** A link of each platform to try. */
   examples: readonly LinkExample[];
   /** Whether recorded replies answer the examples, without the platforms. */

@@ -47,7 +47,7 @@ ${TABS.map(
 
 export function linksPanel(view: PlaygroundView, locale: Locale): Html {
   const { playgroundLinks: t } = locale.texts;
-  const { platforms, examples, withheld } = view;
+  const { examples, withheld } = view;
   const isClosed = withheld.extract !== undefined;
   return html`<h2 class="visually-hidden">${t.title}</h2>
 ${workForm(
@@ -68,7 +68,7 @@ ${examples.length > 0 && exampleLinks(view, locale)}
 <label class="check"><input type="checkbox" name="audio" checked> ${t.audio}</label>
 <label class="check"><input type="checkbox" name="background"> ${t.background}</label>
 </div></details>
-<details><summary>${t.supported}</summary><dl class="link-forms">${platforms.map(({ name, linkForms }) => html`<div><dt>${name}</dt>${linkForms.map((form) => html`<dd><code>${form}</code></dd>`)}</div>`)}</dl></details></div>`,
+<a class="small" href="/models?kind=link">${t.supported}</a></div>`,
   },
   locale,
 )}
