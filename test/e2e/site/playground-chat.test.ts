@@ -281,9 +281,17 @@ describe('the chat of the playground', () => {
     upstream.behave(
       () => ({ ...streamOf(wordsOf('word '.repeat(400))), chunks: 300, pauseMs: 30 }) as TextUpstreamAnswer,
     );
+    await page.setViewportSize({ width: 390, height: 844 });
     await page.getByLabel('Message', { exact: true }).fill('A long one');
     await page.keyboard.press('Enter');
     await page.locator('#chat-log').getByText('word word word').waitFor();
+    // On a phone the page scrolls; question and field are in view.
+    await page.waitForFunction(() => {
+      const [asked, field] = [[...document.querySelectorAll('.chat-own')].at(-1), document.querySelector('.chat-box')];
+      const { bottom = 0 } = field?.getBoundingClientRect() ?? {};
+      return Math.abs((asked?.getBoundingClientRect().top ?? 844) - 12) < 2 && bottom > 800 && bottom <= innerHeight;
+    });
+    await page.setViewportSize({ width: 1_280, height: 844 });
     await page.getByRole('button', { name: 'Stop' }).click();
     await turns().last().getByText('You stopped this answer.').waitFor();
     expect(await turns().last().locator('.chat-prose').textContent()).to.contain('word word');

@@ -262,22 +262,35 @@ function baseUrl(): string {
 
 /** Keeps the end in view, if it was; from an answer that is longer than the view, its question and beginning. */
 function follow(change: () => unknown): void {
-  const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END;
+  const { view, end } = place();
+  const isAtEnd = end - view.scrollTop < NEAR_END;
   // Who has read on stays at the end.
-  const isBelow = log.scrollTop > questionTop() + 1;
+  const isBelow = view.scrollTop > questionTop() + 1;
   change();
   if (isAtEnd) showEnd(isBelow);
 }
 
 function showEnd(isBelow = false): void {
-  log.scrollTop = isBelow ? log.scrollHeight : Math.min(log.scrollHeight, questionTop());
+  const { view, end } = place();
+  const top = isBelow ? end : Math.min(end, questionTop());
+  if (log.checkVisibility()) view.scrollTo({ top, behavior: 'instant' });
+}
+
+/** What scrolls, and how far it does to the end of the conversation: on a phone it is the page. */
+function place(): { view: Element; end: number; top: number } {
+  const page = document.documentElement;
+  const { bottom } = form.getBoundingClientRect();
+  return getComputedStyle(log).overflowY === 'visible'
+    ? { view: page, end: page.scrollTop + bottom - innerHeight, top: 0 }
+    : { view: log, end: log.scrollHeight - log.clientHeight, top: log.getBoundingClientRect().top };
 }
 
 /** Where the last message of the visitor is at the top of the view. */
 function questionTop(): number {
   const asked = [...entries.querySelectorAll('.chat-own')].at(-1);
-  if (!asked) return log.scrollHeight;
-  return asked.getBoundingClientRect().top - log.getBoundingClientRect().top + log.scrollTop - ABOVE;
+  if (!asked) return Infinity;
+  const { view, top } = place();
+  return asked.getBoundingClientRect().top - top + view.scrollTop - ABOVE;
 }
 
 /** At most every 60 ms, and once more for the last call. */
