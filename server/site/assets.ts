@@ -80,6 +80,7 @@ const PAGE_STYLES = [
   'public',
   'reference',
   'setup',
+  'sign-in',
   'tables',
 ];
 
@@ -89,7 +90,8 @@ const JOINED: Readonly<Record<string, readonly string[]>> = {
   playground: ['code', 'examples', 'documents', 'playground', 'batch', 'sound', 'chat'],
   reference: ['reference', 'code', 'code-languages'],
   tables: ['tables', 'filters', 'table-cards'],
-  console: ['console', 'console-nav', 'console-forms'],
+  console: ['console', 'console-nav', 'console-forms', 'incidents'],
+  public: ['public', 'incidents'],
 };
 
 /** Loaded with this module, so that the links of pages are known. */

@@ -46,6 +46,7 @@ ${renderNewCodes('/dashboard', locale)}
   return {
     title: t.invitation,
     scripts: SCRIPTS,
+    styles: ['sign-in.css'],
     content: html`<div class="frame frame-narrow sign-in">
 <div class="page-head"><h1>${t.invitation}</h1><p>${t.invitationWords(html`<strong>${locale.brand.name}</strong>`)}</p></div>
 <div class="stack">${status.state === 'ready' ? form : renderUnavailable(status, locale)}</div>
@@ -68,6 +69,7 @@ ${scriptedButton(t.recoverButton)}
   return {
     title: t.recover,
     scripts: SCRIPTS,
+    styles: ['sign-in.css'],
     content: html`<div class="frame frame-narrow sign-in">
 <div class="page-head"><h1>${t.recover}</h1><p>${t.recoverWords}</p></div>
 <div class="stack">${status.state === 'ready' ? form : renderUnavailable(status, locale)}</div>
@@ -92,6 +94,7 @@ export function ownPasskeysPage(view: OwnPasskeysView, locale: Locale): Omit<Pag
     title: t.title,
     current: '/dashboard',
     scripts: SCRIPTS,
+    styles: ['sign-in.css'],
     content: html`<div class="frame frame-text">
 <div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
 <div class="stack">

@@ -32,6 +32,7 @@ export function signInPage(view: SignInView, locale: Locale): Omit<Page, 'viewer
     title: t.title,
     current: '/login',
     scripts: hasPasskeys ? ['passkeys.js'] : [],
+    styles: ['sign-in.css'],
     content: html`<div class="frame frame-narrow sign-in">
 <div class="page-head"><h1>${t.title}</h1><p>${isOidc ? t.where(providerName(status, locale)) : p.where}</p></div>
 <div class="card stack">
@@ -148,6 +149,7 @@ export function deviceDonePage(answer: DeviceAnswer, { texts: { signIn } }: Loca
 function devicePage(title: string, words: Html | string, content: Html): Page {
   return {
     title,
+    styles: ['sign-in.css'],
     content: html`<div class="frame frame-narrow"><div class="page-head"><h1>${title}</h1><p>${words}</p></div>
 ${content}</div>`,
   };
