@@ -28,9 +28,9 @@ import { startObjectServerOfRun } from './support/storage/object-server.js';
 const PROCESSES = Math.min(availableParallelism() + 2, 5);
 
 /** At most this many more while cores are idle, which they are where most tests that run wait. */
-const MORE_PROCESSES = 4;
+const MORE_PROCESSES = 6;
 /** Part of the time of all cores in which they have nothing to do; less is no use to another process. */
-const IDLE = 0.2;
+const IDLE = 0.1;
 /** Seconds over which it is measured: a process needs the first two or three of them to get to its tests. */
 const IDLE_SECONDS = 5;
 

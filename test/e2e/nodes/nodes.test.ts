@@ -179,7 +179,7 @@ describe('nodes of one gateway', () => {
     expect(done.result.structuredContent.id).to.equal(taskId);
   });
 
-  it('send a client that waits for its image to another node when they stop', async () => {
+  longIt('send a client that waits for its image to another node when they stop', async () => {
     const ending = await start('api');
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'idempotency-key': 'nodes' };
     const generate = (node: GatewayProcess) =>

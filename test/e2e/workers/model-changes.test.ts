@@ -9,6 +9,7 @@ import { startTextUpstream, type TextUpstream } from '../../support/models/text-
 import { childrenOf } from '../../support/processes/child-processes.js';
 import { runCommand } from '../../support/processes/command-line.js';
 import { type GatewayProcess, startGatewayProcess } from '../../support/processes/gateway-process.js';
+import { onceIt } from '../../support/runner/variants.js';
 import { until } from '../../support/until.js';
 
 const TRIES = 6;
@@ -71,7 +72,7 @@ describeOnStacks('changes of models in several processes', (stack) => {
     await until(async () => (await statuses('m-5.5', node)).join() === '200');
   });
 
-  it('outlive a killed worker, a reload and a restart', async () => {
+  onceIt(stack)('outlive a killed worker, a reload and a restart', async () => {
     const body = { id: 'team-llama', url: upstream.baseUrl, key: 'sk-of-the-team' };
     expect((await send('/v1/admin/models', body)).status).to.equal(200);
     await until(async () => (await statuses('team-llama')).join() === '200');
