@@ -121,9 +121,11 @@ export function deviceAnswerPage(
     t.askTitle,
     t.ask(html`<strong><bdi>${clientName}</bdi></strong>`, html`<strong><bdi>${label}</bdi></strong>`),
     html`<div class="card stack">
-<p>${t.mustShow}</p>
-<p class="user-code">${shownCode}</p>
+<div><p class="small muted">${t.mustShow}</p>
+<p class="user-code">${shownCode}</p></div>
+<div class="stack-small"><p class="small muted">${t.may}</p>
 <ul class="ticks">${t.rights.map((right) => html`<li>${right}</li>`)}</ul>
+<p class="small muted">${t.holds}</p></div>
 <p class="notice notice-warn">${t.warning}</p>
 <form class="row" method="post" action="/device">
 <input type="hidden" name="user_code" value="${userCode}">

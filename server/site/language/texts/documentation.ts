@@ -81,7 +81,7 @@ const VIETNAMESE_TITLES: Readonly<Record<string, string>> = {
   'Batches of links': 'Nhiều liên kết một lần',
   'Files of links': 'Tệp của liên kết',
   Images: 'Ảnh',
-  Webhooks: 'Gọi lại (webhook)',
+  Webhooks: 'Webhook',
   'Chat and responses': 'Trò chuyện và câu trả lời',
   Messages: 'Tin nhắn',
   Audio: 'Âm thanh',
