@@ -53,12 +53,17 @@ ${limits ? html`${name}<details><summary>${t.more}</summary>${limits}</details><
 <p class="needs-no-script small muted">${t.needsScripts}</p>`;
 }
 
-/** Name, state and id of a key, its last use and its end. */
-export function renderKeyHead({ id, name, state, lastUsedAt, expiresAt }: KeyView, locale: Locale): Html {
+/** Name, state and id of a key, its last use and its end. @param href Where its name leads. Default: nowhere. */
+export function renderKeyHead(
+  { id, name, state, lastUsedAt, expiresAt }: KeyView,
+  locale: Locale,
+  href?: string,
+): Html {
   const { texts, day } = locale;
   const t = texts.keys;
   const end = keyEnd({ state, expiresAt }, locale);
-  return html`<div><span class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</span>
+  const shown = html`<bdi>${name}</bdi>`;
+  return html`<div><span class="key-name">${href === undefined ? shown : html`<a href="${href}">${shown}</a>`} ${keyBadge(state, locale)}</span>
 <span class="small muted"><code>${maskedKey(id)}</code> · ${lastUsedAt === null ? t.unused : t.lastUsed(day(lastUsedAt))}${end && html` · ${end}`}</span></div>`;
 }
 

@@ -250,7 +250,7 @@ function renderKeys(keys: readonly KeyView[], locale: Locale): Html {
 ${
   keys.length === 0
     ? emptyState(t.none, t.noneWords)
-    : html`<ul class="rows">${shown.map((key) => html`<li class="key">${renderKeyHead(key, locale)}</li>`)}</ul>`
+    : html`<ul class="rows">${shown.map((key) => html`<li class="key">${renderKeyHead(key, locale, `/keys#key-${key.id}`)}</li>`)}</ul>`
 }
 ${keyForm(locale, false)}
 </section>`;

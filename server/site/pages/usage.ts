@@ -239,8 +239,17 @@ function renderCharts(view: UsageView, locale: Locale): Html {
   const spans = spansOf(view.days, locale);
   const parts = drawnParts(view).map(({ days }) => spansOf(days, locale));
   const now = view.range.to === view.today ? locale.texts.words.spans.today : undefined;
-  const charts = measuresOf(view, locale).map((measure) => renderMeasure(measure, { spans, parts, now }, locale));
-  return html`<div class="charts">${charts}</div>`;
+  const measures = measuresOf(view, locale);
+  const charts = measures.map((measure) => renderMeasure(measure, { spans, parts, now }, locale));
+  return html`<div class="charts">${measureSwitch(measures, locale)}${charts}</div>`;
+}
+
+/** On a phone one chart at a time, without scripts. */
+function measureSwitch(measures: readonly Measure[], { texts: { usage: t } }: Locale): Html {
+  return html`<fieldset class="chart-switch"><legend class="visually-hidden">${t.measure}</legend>${measures.map(
+    ({ title }, index) =>
+      html`<label><input type="radio" name="measure" value="${index + 1}"${index === 0 && html` checked`}><span>${title}</span></label>`,
+  )}</fieldset>`;
 }
 
 function renderMeasure(

@@ -207,7 +207,7 @@ describe('accessible pages of the site', () => {
 function outside(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.querySelectorAll('body *')]
-      .filter((one) => !one.closest('pre, .tab-list, .span-row, .table, .visually-hidden, .skip, svg'))
+      .filter((one) => !one.closest('pre, .tab-list, .span-row, .chart-switch, .table, .visually-hidden, .skip, svg'))
       .filter((one) => one.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
       .map((one) => one.outerHTML.slice(0, 120)),
   );

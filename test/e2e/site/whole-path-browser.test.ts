@@ -177,6 +177,14 @@ describe('a customer, from the first page to the receipt', function () {
     const rows = await page.getByRole('row').allTextContents();
     for (const name of ['m-5.5', 'gen-img-2']) expect(rows.join('\n')).to.contain(name);
     expect(rows.find((row) => row.includes('gen-img-2'))).to.contain('0.08');
+    // By keyboard a chart says what its bars consist of.
+    const chart = page.getByRole('slider', { name: /^Requests\./ });
+    await chart.focus();
+    expect(await chart.getAttribute('aria-valuetext')).to.match(/: \d+ requests, gen-img-2 \d+, m-5\.5 \d/);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('radio', { name: 'Tokens' }).check({ force: true });
+    expect(await page.locator('.charts h2:visible').allTextContents()).to.deep.equal(['Tokens']);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await page.goto(`${app.url}/requests`);
     await page.getByRole('link', { name: '/v1/extract' }).first().waitFor();
     await page.getByRole('link', { name: 'Orders' }).click();
