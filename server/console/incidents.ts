@@ -210,10 +210,14 @@ function renderIncident(incident: Incident, now: number, call: ConsoleCall): Htm
   return html`<li class="incident"><div class="stack-small"><span class="row incident-head"><strong><bdi>${title}</bdi></strong>${badge(state, tone)}</span>
 <p class="small muted">${texts.status.incidentKinds[kind]} · ${minute(startedAt)}${endedAt !== null && html` – ${minute(endedAt)}`} · ${took}</p>
 ${incidentSteps(incident, now, locale)}
-</div>${renderActions(incident, call)}</li>`;
+</div>${renderActions(incident, isPlanned, call)}</li>`;
 }
 
-function renderActions(incident: Incident, { locale, param, field, fields, problem }: ConsoleCall): Html | false {
+function renderActions(
+  incident: Incident,
+  isPlanned: boolean,
+  { locale, param, field, fields, problem }: ConsoleCall,
+): Html | false {
   const { id, kind, title, endedAt } = incident;
   const { console: own, status } = locale.texts;
   const { incidents: t } = own;
@@ -244,11 +248,11 @@ function renderActions(incident: Incident, { locale, param, field, fields, probl
   const states = INCIDENT_STATES.map((value) => ({ value, label: status.incidentStates[value] }));
   const close = {
     path: `/incidents/${id}/close`,
-    label: t.close,
+    label: isPlanned ? t.callOff : t.close,
     about,
-    words: t.closeWords,
-    button: t.closeNow,
-    fields: area('outcome', t.outcome),
+    words: isPlanned ? t.callOffWords : t.closeWords,
+    button: isPlanned ? t.callOffNow : t.closeNow,
+    fields: area('outcome', isPlanned ? t.callOffWhy : t.outcome),
     hasNoReason: true,
   };
   // Maintenance is announced and done: how far a search for a cause is, says nothing of it.

@@ -165,7 +165,7 @@ function renderActions(
   const hidden = html`<input type="hidden" name="provider" value="${provider}"><input type="hidden" name="id" value="${id}">`;
   const isOpen = problem !== undefined && field('provider') === provider && field('id') === id;
   const name = encodeURIComponent(`${provider} ${id}`);
-  const about = html`${locale.money(amount, currency)} · <bdi>${text}</bdi><br>${badge(reviews[review], 'warn')}${renderExpected(transfer, wanted, locale)}`;
+  const about = html`<strong>${locale.money(amount, currency)}</strong> ${badge(reviews[review], 'warn')}<br><bdi>${text}</bdi>${renderExpected(transfer, wanted, locale)}`;
   const order = textField({
     name: 'order',
     id: `order-${name}`,

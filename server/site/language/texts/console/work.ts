@@ -151,6 +151,11 @@ const en = {
     close: 'Close the incident…',
     closeWords: 'Ends the incident on the status page, where it stays as one that has ended.',
     closeNow: 'Close the incident',
+    /** Of what has not begun. */
+    callOff: 'Call it off…',
+    callOffWords: 'It does not take place. The status page lists it as ended, with what you write here.',
+    callOffNow: 'Call it off',
+    callOffWhy: 'Why it does not take place',
   },
   audit: {
     lead: 'Who changed what, latest first. Rows are only ever added.',
@@ -300,6 +305,10 @@ const vi: typeof en = {
     close: 'Đóng sự cố…',
     closeWords: 'Kết thúc sự cố trên trang tình trạng; sự cố vẫn được liệt kê là đã kết thúc.',
     closeNow: 'Đóng sự cố',
+    callOff: 'Hủy kế hoạch…',
+    callOffWords: 'Việc này sẽ không diễn ra. Trang tình trạng ghi là đã kết thúc, kèm điều bạn viết ở đây.',
+    callOffNow: 'Hủy kế hoạch',
+    callOffWhy: 'Vì sao không diễn ra',
   },
   audit: {
     lead: 'Ai đã thay đổi gì, mới nhất trước. Chỉ thêm dòng, không sửa.',
