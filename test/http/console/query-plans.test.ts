@@ -7,7 +7,7 @@ import { type ConsoleApp, fillHostile, startConsoleApp } from './console-app.js'
 
 /** Tables with as many rows as there are requests, users, orders and changes. */
 const LARGE =
-  /^SCAN (?:usage_entries|usage_totals|total|users|accounts|orders|bank_transactions|api_keys|audit_entries|application_sign_ins|jobs|sessions|alerts|budgets)\b(?!.* USING (?:COVERING )?INDEX )/;
+  /^SCAN (?:usage_entries|usage_totals|total|users|accounts|orders|bank_transactions|api_keys|audit_entries|application_sign_ins|jobs|sessions|alerts|budgets|incident_updates)\b(?!.* USING (?:COVERING )?INDEX )/;
 
 describe('the SQL of the console', () => {
   let its: ConsoleApp;
