@@ -52,7 +52,7 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
 ${searchForm(search, locale)}
-<div class="row row-apart">${found.length > 0 ? kindLinks(search, found, locale) : kindLinks({ ...search, q: '' }, all, locale)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
+<div class="row row-apart">${found.length > 0 ? kindLinks(search, found, locale) : kindLinks({ q: '', page: 1 }, all, locale, false)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
 ${shown.length === 0 && nothing(all.length === 0, locale)}
 ${shown.some((entry) => 'model' in entry && entry.model.isMock) && html`<p class="small muted">${t.mocks}</p>`}
 ${KINDS.map((kind) => renderKind(kind, shown, locale))}
@@ -93,11 +93,17 @@ ${kind !== undefined && html`<input type="hidden" name="kind" value="${kind}">`}
 </form>`;
 }
 
-function kindLinks({ q, kind }: ModelSearch, found: readonly Entry[], { texts: { models: t }, count }: Locale): Html {
+/** @param isHere Whether one of them is the page itself: where nothing was found, they lead to what there is. */
+function kindLinks(
+  { q, kind }: ModelSearch,
+  found: readonly Entry[],
+  { texts: { models: t }, count }: Locale,
+  isHere = true,
+): Html {
   const of = (value: ModelKind | undefined, label: string, many: number) => ({
     label: `${label} ${count(many)}`,
     href: linkTo(PATH, { q, kind: value }),
-    isCurrent: kind === value,
+    isCurrent: isHere && kind === value,
   });
   const counts = KINDS.map((one) => [one, found.filter((entry) => entry.kind === one).length] as const);
   return linkRow(t.kind, [

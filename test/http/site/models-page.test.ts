@@ -126,6 +126,7 @@ describe('page of models', () => {
     const { page } = await read('?q=zeppelin');
     expect(page('.empty').text()).to.contain('Nothing found');
     expect(page('.empty a').attr('href')).to.equal('/models');
+    expect([page('.link-row a').length > 1, page('.link-row [aria-current]').length]).to.deep.equal([true, 0]);
   });
 
   it('refuses other values with the field', async () => {
