@@ -103,7 +103,8 @@ ${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${t
 </form></details>`;
 }
 
-function chosenLabel(field: FilterField): string[] {
+/** The label of the value that limits; none if the field does not. */
+export function chosenLabel(field: FilterField): string[] {
   const { kind, value } = field;
   if (value === undefined || value === '') return [];
   if (kind === 'text') return [value];

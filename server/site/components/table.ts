@@ -18,10 +18,10 @@ export interface Column<Row> {
   /**
    * Where the cell is in the card of its row: `end` of the first line, a `line` of its own, or `plain` among the others,
    * all without its name; `foot` and `edge`: the start and the end of the last line, `foot` with a `cardHead`; `time`: the end
-   * of the first line of a dense row, without its details; `none`: it is left out.
+   * of the first line of a dense row, without its details; `none`: it is left out; `only`: the table leaves it out.
    * Default: among the others, with its name.
    */
-  inCard?: 'end' | 'line' | 'plain' | 'foot' | 'edge' | 'time' | 'none';
+  inCard?: 'end' | 'line' | 'plain' | 'foot' | 'edge' | 'time' | 'none' | 'only';
   /** Its name in the card. Default: that above its column. */
   cardHead?: string;
   cell(row: Row): HtmlValue;
@@ -67,8 +67,8 @@ export function dataTable<Row>(view: TableView<Row>): Html {
     .filter(({ index }) => index === 0 || written.some((cells) => cells[index] !== undefined));
   return html`<div class="table${kind}" tabindex="0" role="region" aria-label="${label}"><table role="table">
 <thead role="rowgroup"><tr role="row">${shown.map(
-    ({ column: { head, isNumber, isActions } }) =>
-      html`<th scope="col" role="columnheader"${isNumber && html` class="number"`}>${isActions ? html`<span class="visually-hidden">${head}</span>` : head}</th>`,
+    ({ column: { head, isNumber, isActions, inCard } }) =>
+      html`<th scope="col" role="columnheader"${inCard === 'only' ? html` class="card-only"` : isNumber && html` class="number"`}>${isActions ? html`<span class="visually-hidden">${head}</span>` : head}</th>`,
   )}</tr></thead>
 <tbody role="rowgroup">${rows.map((row, at) => {
     const group = groupOf?.(row);
@@ -106,9 +106,11 @@ function renderCell<Row>({ isNumber }: Column<Row>, value: HtmlValue): Html {
 
 /** In a card the content of a cell is one part beside its name. */
 function renderInCard<Row>({ head, isNumber, isActions, inCard, cardHead }: Column<Row>, value: HtmlValue): Html {
-  const place = value === undefined ? 'none' : inCard && `card-${inCard}`;
-  const classes = [isNumber && 'number', isActions && 'row-actions', place].filter(Boolean).join(' ');
-  const named = inCard === undefined ? (cardHead ?? head) : inCard === 'foot' && cardHead;
+  const place = inCard && (value !== undefined || inCard === 'only') && `card-${inCard}`;
+  const classes = [isNumber && 'number', isActions && 'row-actions', value === undefined && 'none', place]
+    .filter(Boolean)
+    .join(' ');
+  const named = inCard === undefined || inCard === 'only' ? (cardHead ?? head) : inCard === 'foot' && cardHead;
   const name = named && !isActions && html` data-head="${named}"`;
   return html`<td role="cell"${name}${classes !== '' && html` class="${classes}"`}><div>${value}</div></td>`;
 }

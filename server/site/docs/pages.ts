@@ -210,7 +210,8 @@ function pageResults({ place, results: [...found] }: PageResults, locale: Locale
   const best = found.splice(0, found.length > BEST_RESULTS + 1 ? BEST_RESULTS : found.length);
   const list = (some: readonly SearchResult[]) =>
     html`<ol${language !== 'en' && html` lang="en"`}>${some.map((one) => resultEntry(one, locale))}</ol>`;
-  return html`<section class="results"><h2>${localPlace(place, locale)}</h2>${list(best)}${found.length > 0 && html`<details><summary>${texts.documentation.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
+  const isEnglish = language !== 'en' && [...best, ...found].some((one) => titleOf(one, locale) === undefined);
+  return html`<section class="results"><h2>${localPlace(place, locale)}${isEnglish && html` <span class="badge">${texts.documentation.onlyEnglish}</span>`}</h2>${list(best)}${found.length > 0 && html`<details><summary>${texts.documentation.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
 }
 
 /** `Guides, Images`: the title of a page may have commas itself. */
@@ -222,11 +223,21 @@ export function localPlace(place: string, locale: Locale): string {
     .join(' › ');
 }
 
-/** Titles of pages and operations, and the meaning of an error, are in the language of the visitor where it has them. */
-function resultEntry({ title, url, kind, excerpt }: SearchResult, locale: Locale): Html {
+/** In the language of the visitor; undefined if it has none. Names of objects and codes of errors are the same in each. */
+function titleOf({ title, url, kind }: SearchResult, locale: Locale): string | undefined {
+  if (kind === 'object' || url.startsWith(`${ERRORS_URL}#`)) return title;
+  const [, file = ''] = /^\/docs\/([^#]*)/.exec(url) ?? [];
+  const part = locale.texts.documentation.guides[`${file}.md`]?.parts[title];
+  const local = part ?? operationTitle(localName(title, locale), locale);
+  return local === title ? undefined : local;
+}
+
+/** Titles of pages, parts and operations, and the meaning of an error, are in the language of the visitor where it has them. */
+function resultEntry(result: SearchResult, locale: Locale): Html {
+  const { title, url, kind, excerpt } = result;
   const { language, texts } = locale;
   const own = html` lang="${language}"`;
-  const local = operationTitle(localName(title, locale), locale);
+  const local = titleOf(result, locale) ?? title;
   const meaning = language !== 'en' && url === `${ERRORS_URL}#${title}` && texts.errors.meaningOf(title);
   const words = excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`));
   const [method = '', path] = kind?.split(' ') ?? [];

@@ -1,10 +1,12 @@
 /*
  * The public page of the models and platforms: a table for each kind, with what each entry does, its limits and its price.
- * A row leads to the playground with its entry. Its routes are in a fold below the table, and whether all are mocks is said beside its title.
+ * A row leads to the playground with its entry. Its routes are in a fold below the table. What all models of a kind have the
+ * same stands beside its title: whether they are mocks, and what they do. Models of which then only the name is known are a list.
  * Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the playground with
  * it, or to the sign-in page and then there.
  */
 
+import { closestMatch } from '../../../core/runtime/index.js';
 import { linkRow, linkTo } from '../components/filters.js';
 import { dataTable } from '../components/table.js';
 import type { Locale } from '../language/index.js';
@@ -31,6 +33,10 @@ export interface ModelsView {
 const PATH = '/models';
 /** Entries of a page: it stays small with every model of a large vendor, and short on a phone. */
 const ROWS = 40;
+/** Names that make a list of their own; fewer stay in the table. */
+const MIN_NAMES = 4;
+/** Suggestions where nothing was found. */
+const MAX_NEAR = 3;
 const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
 /** What the playground has a form for. */
 const TRIED: readonly ModelUse[] = ['chat', 'image', 'speak', 'transcribe', 'changeVoice', 'generateSound'];
@@ -52,8 +58,8 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
 ${searchForm(search, locale)}
-<div class="row row-apart">${found.length > 0 ? kindLinks(search, found, locale) : kindLinks({ q: '', page: 1 }, all, locale, false)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
-${shown.length === 0 && nothing(all.length === 0, locale)}
+<div class="row row-apart model-kinds">${found.length > 0 ? kindLinks(search, found, locale) : kindLinks({ q: '', page: 1 }, all, locale, false)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
+${shown.length === 0 && nothing(search, all, locale)}
 ${shown.some((entry) => 'model' in entry && entry.model.isMock) && html`<p class="small muted">${t.mocks}</p>`}
 ${KINDS.map((kind) => renderKind(kind, shown, locale))}
 ${pageLinks(search, ofKind.length, locale)}
@@ -112,9 +118,27 @@ function kindLinks(
   ]);
 }
 
-function nothing(isEmpty: boolean, { texts: { models: t } }: Locale): Html {
-  if (isEmpty) return emptyState(t.empty, t.emptyWords);
-  return emptyState(t.none, html`${t.noneWords} <a href="${PATH}">${t.showAll}</a>`);
+function nothing({ q }: ModelSearch, all: readonly Entry[], { texts: { models: t } }: Locale): Html {
+  if (all.length === 0) return emptyState(t.empty, t.emptyWords);
+  const near = nearNames(q, all).map((name) => html`<a href="${linkTo(PATH, { q: name })}"><bdi>${name}</bdi></a>`);
+  const meant = near.length > 0 && html` ${t.meant} ${near.map((link, index) => html`${index > 0 && ', '}${link}`)}?`;
+  return emptyState(t.none, html`${t.noneWords}${meant} <a href="${PATH}">${t.showAll}</a>`);
+}
+
+/** Names that the visitor may have meant, the closest first. */
+function nearNames(q: string, all: readonly Entry[]): string[] {
+  const names = all.flatMap((entry) =>
+    'model' in entry ? [entry.model.id, ...entry.model.aliases] : entry.platform.name,
+  );
+  const left = new Map(names.map((name) => [name.toLowerCase(), name]));
+  const near: string[] = [];
+  while (near.length < MAX_NEAR) {
+    const match = closestMatch(q.trim().toLowerCase(), left.keys());
+    if (match === undefined) break;
+    near.push(left.get(match) ?? match);
+    left.delete(match);
+  }
+  return near;
 }
 
 function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale): Html | false {
@@ -124,29 +148,59 @@ function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale):
   const platforms = own.flatMap((entry) => ('platform' in entry ? entry.platform : []));
   if (own.length === 0) return false;
   const areMocks = models.length > 0 && models.every(({ isMock }) => isMock);
-  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><div class="row"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>${areMocks && badge(t.mock, 'warn')}</div>
-<div class="card models">${models.length > 0 ? modelTable(models, { label: `${t.title}: ${t.kinds[kind]}`, areMocks }, locale) : platformTable(platforms, locale)}
+  const task = sharedTask(models, locale);
+  const view = { label: `${t.title}: ${t.kinds[kind]}`, areMocks, hasTasks: task === undefined };
+  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><div class="row"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>${areMocks && badge(t.mock, 'warn')}${task !== undefined && html`<p class="small muted">${task}</p>`}</div>
+<div class="card models">${models.length > 0 ? modelList(models, view, locale) : platformTable(platforms, locale)}
 ${models.length > 0 && routesOf(models, locale)}</div></section>`;
 }
 
-function modelTable(
-  models: readonly ModelEntry[],
-  { label, areMocks }: { label: string; areMocks: boolean },
-  locale: Locale,
-): Html {
+/** What all of them do, unless they differ or the operator describes one. */
+function sharedTask(models: readonly ModelEntry[], locale: Locale): string | undefined {
+  if (models.some(({ description }) => description !== undefined)) return undefined;
+  const tasks = new Set(models.map((model) => taskOf(model, locale)));
+  return tasks.size === 1 ? [...tasks][0] : undefined;
+}
+
+interface ModelListView {
+  label: string;
+  /** Whether all are mocks, which the title says. */
+  areMocks: boolean;
+  /** Whether they do different things. */
+  hasTasks: boolean;
+}
+
+/** A table, and below it the names of those of which nothing else is known. */
+function modelList(models: readonly ModelEntry[], view: ModelListView, locale: Locale): Html {
   const t = locale.texts.models;
+  const isBare = (model: ModelEntry) => !view.hasTasks && model.prices.length === 0 && !limitsOf(model, locale);
+  const bare = models.filter(isBare);
+  if (bare.length < MIN_NAMES) return modelTable(models, view, locale);
+  const rows = models.filter((model) => !isBare(model));
+  const title = rows.some(({ prices }) => prices.length > 0) ? t.unpriced : t.further;
+  return html`${rows.length > 0 && html`${modelTable(rows, view, locale)}<h3 class="small muted model-names-title">${title}</h3>`}
+<ul class="model-names" aria-label="${rows.length > 0 ? title : view.label}">${bare.map((model) => html`<li>${nameOf(model, view, locale)}</li>`)}</ul>`;
+}
+
+function nameOf(
+  { id, aliases, uses, isMock }: ModelEntry,
+  { areMocks }: ModelListView,
+  { texts: { models: t } }: Locale,
+): Html {
+  return html`${tryLink(html`<bdi class="mono">${id}</bdi>`, triedAt({ id, uses }), t.tryIt(id))}${isMock && !areMocks && html` ${badge(t.mock, 'warn')}`}${aliases.length > 0 && html`<span class="detail small muted">${t.also}: ${joined(aliases)}</span>`}`;
+}
+
+function modelTable(models: readonly ModelEntry[], view: ModelListView, locale: Locale): Html {
+  const t = locale.texts.models;
+  const { label, hasTasks } = view;
   return dataTable<ModelEntry>({
     label,
     rows: models,
     isStacked: true,
     empty: { title: t.empty, words: t.emptyWords },
     columns: [
-      {
-        head: t.model,
-        cell: ({ id, aliases, uses, isMock }) =>
-          html`${tryLink(html`<bdi class="mono">${id}</bdi>`, triedAt({ id, uses }), t.tryIt(id))}${isMock && !areMocks && html` ${badge(t.mock, 'warn')}`}${aliases.length > 0 && html`<span class="detail small muted">${t.also}: ${joined(aliases)}</span>`}`,
-      },
-      { head: t.task, inCard: 'end', cell: (model) => taskOf(model, locale) },
+      { head: t.model, cell: (model) => nameOf(model, view, locale) },
+      { head: t.task, inCard: 'end', cell: (model) => hasTasks && describe(model, locale) },
       { head: t.more, inCard: 'plain', cell: (model) => limitsOf(model, locale) },
       { head: t.prices, inCard: 'plain', cell: ({ prices }) => renderPrices(prices, locale) },
     ],
@@ -161,8 +215,12 @@ function effortsOf(model: ModelEntry | undefined, t: Locale['texts']['models']):
 }
 
 /** In the words of the operator, if there are any. */
-function taskOf({ description, uses, limits }: ModelEntry, { texts: { models: t } }: Locale): Html | string {
-  if (description !== undefined) return html`<span dir="auto">${description}</span>`;
+function describe(model: ModelEntry, locale: Locale): Html | string {
+  const { description } = model;
+  return description === undefined ? taskOf(model, locale) : html`<span dir="auto">${description}</span>`;
+}
+
+function taskOf({ uses, limits }: Pick<ModelEntry, 'uses' | 'limits'>, { texts: { models: t } }: Locale): string {
   const { maxReferences = 0 } = limits;
   const tasks = uses.map(
     (use) => t.tasks[use] + (use === 'image' && maxReferences > 0 ? t.withReferences(maxReferences) : ''),

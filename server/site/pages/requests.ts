@@ -1,11 +1,11 @@
 /*
  * The page of single requests: what each key did, newest first, in tabs by how they ended, with filters, in pages. With the
- * id of a request it shows the whole of that one. A failure has its code and what the code means. It shows no answer; what
+ * id of a request it shows the whole of that one. Where filters leave none, it names them, and each can be removed alone. A failure has its code and what the code means. It shows no answer; what
  * was asked only if the account has turned that on here, as text. The account may delete the rows; the sums of usage stay.
  */
 
 import type { RequestFilter, UsageEntry } from '../../usage/index.js';
-import { accountPages, type Choice, filterCard, linkTo } from '../components/filters.js';
+import { accountPages, type Choice, chosenLabel, type FilterField, filterCard, linkTo } from '../components/filters.js';
 import { outcomeTabs, type RequestRowsView, requestDetails, requestTable } from '../components/request-rows.js';
 import { type Column, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
@@ -89,13 +89,18 @@ function renderList(view: RequestsView, locale: Locale): Html {
     return html`<section class="card stack">${emptyState(t.first(retentionDays), t.firstWords(retentionDays))}
 <div class="row"><a class="button" href="/playground">${t.try}</a><a class="button button-quiet" href="/setup">${t.useKey}</a></div></section>`;
   }
+  const limits = rows.length === 0 ? limitsOf(view, locale) : [];
+  const named = limits.map(
+    ({ label, value }, index) => html`${index > 0 && ', '}${t.limit(label, html`<bdi>${value}</bdi>`)}`,
+  );
+  const none = html`${named.length > 0 && html`${t.noneMatches(named)} `}${t.noneWords(retentionDays)}`;
   const older = next === undefined ? undefined : linkTo(PATH, { ...query, after: next });
   return html`${renderFilters(view, locale)}
 <section class="card stack" aria-labelledby="list">
 <h2 class="visually-hidden" id="list">${filter.outcome === undefined ? t.newest : t.titles[filter.outcome]}</h2>
 <div class="row row-apart">${outcomeTabs({ path: PATH, query }, locale, counts)}${rows.length > 0 && html`<a class="button button-quiet button-small" href="${linkTo('/requests.csv', query)}" download>${usage.csv}</a>`}</div>
-${requestTable({ ...rowsOf(view, locale), label: t.title, rows, empty: { title: t.none, words: t.noneWords(retentionDays) } }, locale)}
-${rows.length === 0 && html`<div class="row"><a class="button button-quiet" href="${PATH}">${t.showAll}</a></div>`}
+${requestTable({ ...rowsOf(view, locale), label: t.title, rows, empty: { title: t.none, words: none } }, locale)}
+${rows.length === 0 && html`<div class="row">${limits.map(({ name, label }) => html`<a class="button button-quiet" href="${linkTo(PATH, { ...query, [name]: undefined })}">${t.removeLimit(label)}</a>`)}<a class="button button-quiet" href="${PATH}">${t.showAll}</a></div>`}
 ${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
 </section>`;
 }
@@ -142,27 +147,37 @@ function queryOf(filter: RequestFilter) {
   return { ...range, ...limits };
 }
 
-function renderFilters({ filter, keys, models, routes, today }: RequestsView, locale: Locale): Html {
+function renderFilters(view: RequestsView, locale: Locale): Html {
+  const { filter, today } = view;
+  const { range, outcome } = filter;
+  const label = locale.texts.usage.list.title;
+  const fields = fieldsOf(view, locale);
+  return filterCard({ path: PATH, label, reset: PATH, days: { range, today }, hidden: { outcome }, fields }, locale);
+}
+
+function fieldsOf({ filter, keys, models, routes }: RequestsView, locale: Locale): readonly FilterField[] {
   const { usage: t } = locale.texts;
-  const { range, key, outcome, route, model, errorCode, requestId } = filter;
+  const { key, route, model, errorCode, requestId } = filter;
   const named = (names: readonly string[]) => names.map((name) => ({ value: name, label: name }));
-  return filterCard(
-    {
-      path: PATH,
-      label: t.list.title,
-      reset: PATH,
-      days: { range, today },
-      hidden: { outcome },
-      fields: [
-        { kind: 'choice', name: 'key', label: t.key, value: key, all: t.allKeys, choices: keys },
-        { kind: 'choice', name: 'model', label: t.modelOrPlatform, value: model, all: t.all, choices: named(models) },
-        { kind: 'choice', name: 'route', label: t.route, value: route, all: t.allRoutes, choices: named(routes) },
-        { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'rate_limit_exceeded' },
-        { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
-      ],
-    },
-    locale,
+  return [
+    { kind: 'choice', name: 'key', label: t.key, value: key, all: t.allKeys, choices: keys },
+    { kind: 'choice', name: 'model', label: t.modelOrPlatform, value: model, all: t.all, choices: named(models) },
+    { kind: 'choice', name: 'route', label: t.route, value: route, all: t.allRoutes, choices: named(routes) },
+    { kind: 'text', name: 'code', label: t.list.errorCode, value: errorCode, placeholder: 'rate_limit_exceeded' },
+    { kind: 'text', name: 'request_id', label: t.list.requestId, value: requestId, placeholder: 'req_…' },
+  ];
+}
+
+/** What limits the requests besides their days, with the words of its value. */
+function limitsOf(view: RequestsView, locale: Locale): { name: string; label: string; value: string }[] {
+  const { usage: t, words } = locale.texts;
+  const { outcome } = view.filter;
+  const fields = fieldsOf(view, locale).flatMap((field) =>
+    chosenLabel(field).map((value) => ({ name: field.name, label: field.label, value })),
   );
+  return outcome === undefined
+    ? fields
+    : [...fields, { name: 'outcome', label: t.list.result, value: words.outcomes[outcome] }];
 }
 
 /** Off by default: what would be stored, for how long, and that turning it off deletes it. Once it is on, it is folded. */

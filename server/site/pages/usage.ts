@@ -1,6 +1,6 @@
 /*
  * The page of usage: what an account did in a range of days, as sums, as a chart for each measure, and as a table by
- * key, model, platform, route or day. Each count of failures and refusals leads to those requests. A range of more than
+ * key, model, platform, route or day, without figures that are 0. Each count of failures and refusals leads to those requests. A range of more than
  * 45 days is drawn by weeks, so that the page stays light.
  */
 
@@ -141,11 +141,16 @@ function renderTotals(view: UsageView, locale: Locale): Html {
 ${spent !== undefined && html`<div><dt>${t.spent}</dt><dd>${spent}</dd></div>`}
 <div><dt>${t.requests}</dt><dd>${counted(requests, undefined)}</dd></div>
 <div><dt>${t.failed}</dt><dd>${counted(failed, 'failed')}</dd></div>
-<div><dt>${t.refused}</dt><dd>${counted(refused, 'refused')}</dd></div>
-<div><dt>${t.tokens}</dt><dd>${shortCount(inputTokens + outputTokens)}</dd><dd class="small muted">${t.inAndOut(shortCount(inputTokens), shortCount(outputTokens))}</dd></div>
+${refused > 0 && html`<div><dt>${t.refused}</dt><dd>${counted(refused, 'refused')}</dd></div>`}
+${inputTokens + outputTokens > 0 && html`<div><dt>${t.tokens}</dt><dd>${shortCount(inputTokens + outputTokens)}</dd><dd class="small muted">${inTwo(t.inAndOut(shortCount(inputTokens), shortCount(outputTokens)))}</dd></div>`}
 ${images > 0 && html`<div><dt>${t.images}</dt><dd>${count(images)}</dd></div>`}
 ${bytes > 0 && html`<div><dt>${t.downloads}</dt><dd>${dataSize(bytes)}</dd></div>`}
 </dl>`;
+}
+
+/** Breaks between its two parts alone. */
+function inTwo(words: string): string {
+  return words.replaceAll(/(?<!,) /g, '\u00a0');
 }
 
 /** The parts that charts show: one alone is the whole. */
@@ -278,8 +283,9 @@ function heightOf({ value, bad = 0 }: ChartBar): number {
 }
 
 function renderGroups(view: UsageView, locale: Locale): Html {
-  const { count, dataSize } = locale;
+  const { count, shortCount, dataSize } = locale;
   const t = locale.texts.usage;
+  const shown = (value: number, write: (value: number) => string) => value > 0 && write(value);
   const { groups, by, currency, total } = view;
   const csv = linkTo('/usage.csv', queryOf(view));
   return html`<section class="card stack" aria-labelledby="by">
@@ -293,12 +299,18 @@ ${dataTable({
   columns: [
     { head: t.by[by], cell: ({ name }) => html`${swatchOf(view, name)}${labelOf(view, name, locale)}` },
     { head: t.requests, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: undefined }, locale) },
+    {
+      head: t.tokensInAll,
+      isNumber: true,
+      inCard: 'only',
+      cell: ({ counts }) => shown(counts.inputTokens + counts.outputTokens, shortCount),
+    },
     { head: t.failed, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'failed' }, locale) },
     { head: t.refused, isNumber: true, cell: (group) => leadingOf(view, { group, outcome: 'refused' }, locale) },
-    { head: t.tokensIn, isNumber: true, cell: ({ counts }) => count(counts.inputTokens) },
-    { head: t.tokensOut, isNumber: true, cell: ({ counts }) => count(counts.outputTokens) },
+    { head: t.tokensIn, isNumber: true, inCard: 'none', cell: ({ counts }) => shown(counts.inputTokens, count) },
+    { head: t.tokensOut, isNumber: true, inCard: 'none', cell: ({ counts }) => shown(counts.outputTokens, count) },
     ...(total.bytes > 0
-      ? [{ head: t.downloaded, isNumber: true, cell: ({ counts }: UsageGroup) => dataSize(counts.bytes) }]
+      ? [{ head: t.downloaded, isNumber: true, cell: ({ counts }: UsageGroup) => shown(counts.bytes, dataSize) }]
       : []),
     ...(currency === undefined || total.priced === 0
       ? []
@@ -332,8 +344,9 @@ function leadingOf(
   view: UsageView,
   { group: { name, counts }, outcome }: { group: UsageGroup; outcome: 'failed' | 'refused' | undefined },
   locale: Locale,
-): Html | string {
+): Html | string | false {
   const what = outcome ?? 'requests';
+  if (counts[what] === 0) return false;
   if (name === '') return locale.count(counts[what]);
   const more = view.by === 'day' ? { from: name, to: name } : { [view.by === 'platform' ? 'model' : view.by]: name };
   return leading(counts[what], { href: requestsOf(view, outcome, more), what }, locale);

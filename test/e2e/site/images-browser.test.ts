@@ -186,7 +186,7 @@ describe('the pages of images in a real browser', function () {
     await page.keyboard.press('Enter');
     await page.getByText('Painted parts: 1.').waitFor();
     await expectGood('editor');
-    await page.getByLabel('What shall be there').fill('A red lighthouse');
+    await page.getByLabel('What to put there').fill('A red lighthouse');
     await page.getByRole('button', { name: 'Create edit' }).click();
     await page.waitForURL(/\/images#/);
     await until(async () => (await cards().first().locator('img:not(.image-partial)').count()) === 1, 200);

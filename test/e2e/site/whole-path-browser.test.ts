@@ -157,7 +157,7 @@ describe('a customer, from the first page to the receipt', function () {
     await page.getByText('Add a rectangle by numbers').click();
     await page.getByRole('button', { name: 'Add rectangle' }).click();
     await page.getByText('Painted parts: 1.').waitFor();
-    await page.getByLabel('What shall be there').fill('A red lighthouse');
+    await page.getByLabel('What to put there').fill('A red lighthouse');
     await page.getByRole('button', { name: 'Create edit' }).click();
     await page.waitForURL(/\/images#/);
     await page.locator('#image-cards > li:not([data-open]) img').nth(1).waitFor();

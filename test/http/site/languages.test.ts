@@ -20,6 +20,7 @@ import {
 import { type BrowserSession, createBrowserSession } from '../../support/accounts/browser-session.js';
 import { EURO_RECEIVER, PRICED_PLANS } from '../../support/accounts/priced-plans.js';
 import { useAccount } from '../../support/accounts/used-account.js';
+import { readPage } from '../../support/docs/documents.js';
 import { type SignInApp, startSignInApp } from '../accounts/sign-in-app.js';
 
 /** Texts that are the same in both languages: names, and words that Vietnamese has taken over. */
@@ -215,6 +216,16 @@ describe('languages of the site', () => {
     const found = load((await vietnamese.send(`${app.url}/docs/search?q=khóa+API+hết+hạn`)).text);
     expect(found('.results a').first().attr('href')).to.equal('/docs/api/errors#expired_api_key');
     expect(results('.results ol').closest('[lang]').attr('lang')).to.equal('en');
+    const jobs = load((await vietnamese.send(`${app.url}/docs/search?q=image+job`)).text);
+    expect([jobs('.results a').first().text(), jobs('.results a').first().attr('lang')]).to.deep.equal([
+      'Tạo ảnh bằng tác vụ',
+      'vi',
+    ]);
+    for (const one of jobs('.results:has(a[href^="/docs/"]:not([href^="/docs/api/"]))').toArray()) {
+      const list = jobs(one);
+      const isMarked = list.find('h2 .badge').length > 0;
+      expect(isMarked, list.find('h2').text()).to.equal(list.find('h3 a:not([lang])').length > 0);
+    }
     const group = load((await vietnamese.send(`${app.url}/docs/api/images`)).text);
     expect([group('main').attr('lang'), group('h1').text()]).to.deep.equal([undefined, 'Ảnh']);
     expect(group('.operation-fields h3').first().text()).to.match(/^Nội dung gửi/);
@@ -292,6 +303,15 @@ describe('catalogues of texts', () => {
     for (const { path, en, vi } of pairs) {
       expect(vi, path).not.to.equal('');
       expect(valuesIn(vi), path).to.deep.equal(valuesIn(en));
+    }
+  });
+
+  it('name only parts that the guides have', () => {
+    for (const [file, { parts }] of Object.entries(TEXTS.vi.documentation.guides)) {
+      const headings = [...readPage(`docs/${file}`).matchAll(/^## (.+)$/gm)].map(([, title = '']) =>
+        title.replaceAll('`', ''),
+      );
+      expect(headings, file).to.include.members(Object.keys(parts));
     }
   });
 

@@ -80,7 +80,7 @@ describe('page of models', () => {
     return { status, text, page: load(text) };
   };
   const namesIn = (page: ReturnType<typeof load>) =>
-    page('.models tbody th .model-name bdi')
+    page('.models .model-name bdi')
       .toArray()
       .map((one) => page(one).text());
   const cardOf = (page: ReturnType<typeof load>, name: string) =>
@@ -127,6 +127,18 @@ describe('page of models', () => {
     expect(page('.empty').text()).to.contain('Nothing found');
     expect(page('.empty a').attr('href')).to.equal('/models');
     expect([page('.link-row a').length > 1, page('.link-row [aria-current]').length]).to.deep.equal([true, 0]);
+    const near = (await read('?q=Vektors')).page('.empty a').first();
+    expect([near.text(), near.attr('href')]).to.deep.equal(['vectors', '/models?q=vectors']);
+    expect((await read('?q=big-l')).page('.empty').text()).to.contain('Did you mean big-1?');
+  });
+
+  it('says once what all of a kind do, and lists those of which only the name is known', async () => {
+    const { page } = await read('?q=chats&page=2');
+    expect(page('.model-kind > .row').text()).to.contain('Text').and.to.contain('Chat and tools');
+    expect([page('.models th').length, page('.model-names li').length]).to.deep.equal([0, 22]);
+    const { page: images } = await read('?kind=image');
+    expect(images('.models thead').text()).to.equal('ModelLimitsPrices');
+    expect((await read('?kind=text')).page('.models thead').text()).to.contain('Does');
   });
 
   it('refuses other values with the field', async () => {

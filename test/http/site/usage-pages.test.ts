@@ -94,6 +94,8 @@ describe('pages of usage', () => {
       .to.contain('<code>/v1/responses</code>')
       .and.contain('<code>/v1/extract</code>');
     expect(await sums('by=day')).to.contain(dayOf(Date.now()));
+    // What is 0 is left out.
+    expect(await sums('by=route')).not.to.match(/>0(<\/div>)?<\/td>/);
     expect(await sums('by=route&route=/v1/extract')).not.to.contain('/v1/responses');
     expect(await read(ann, '/usage?by=platform')).to.contain('No usage by platform');
     const year = await read(ann, `/usage?from=${dayOf(Date.now() - 364 * DAY_MS)}&to=${dayOf(Date.now())}`);
@@ -145,6 +147,12 @@ describe('pages of usage', () => {
       .and.not.contain('filter-card');
     expect(await read(ann, '/requests?request_id=req_hostile')).to.contain('<dt>Cost</dt><dd>$0.001234</dd>');
     expect(await read(ann, '/requests?request_id=none')).to.contain('No such requests');
+    const none = await read(ann, `/requests?code=${encodeURIComponent(HOSTILE)}&outcome=failed`);
+    expect(none)
+      .to.contain('no request matches error code “<bdi>&quot;&gt;&lt;script&gt;')
+      .and.contain('result “<bdi>Failed</bdi>”');
+    expect(none).to.match(/href="[^"]*outcome=failed">Remove the filter “Error code”</);
+    expect(none).to.match(/href="[^"]*code=%22[^"]*">Remove the filter “Result”</);
     expect((await ann.send(`${app.url}/requests?after=nonsense`)).status).to.equal(400);
   });
 

@@ -43,7 +43,7 @@ export const publicPages: readonly SitePage[] = [
   { name: 'login', path: '/login' },
   { name: 'status-new', path: '/status' },
   { name: 'models', path: '/models' },
-  { name: 'models-none', path: '/models?q=zeppelin' },
+  { name: 'models-none', path: '/models?q=m-54' },
   { name: 'plans', path: '/plans' },
   { name: 'plans-chosen', path: '/plans?plan=token_100m' },
   { name: 'setup', path: '/setup' },

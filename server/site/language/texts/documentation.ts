@@ -71,6 +71,8 @@ const en = {
   all: 'All',
   /** In other languages. */
   resultsInEnglish: 'They are in English.',
+  /** Of results whose titles have no other words. */
+  onlyEnglish: 'In English',
 };
 
 /** By the titles of the pages. A title that is missing stays in English. */
@@ -229,6 +231,7 @@ const vi: typeof en = {
   parts: 'Các phần của tài liệu',
   all: 'Tất cả',
   resultsInEnglish: 'Nội dung bằng tiếng Anh.',
+  onlyEnglish: 'Chỉ có tiếng Anh',
 };
 
 export const documentation = { en, vi };

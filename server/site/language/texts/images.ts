@@ -78,8 +78,8 @@ const en = {
   wholeImage: 'Back to the image',
   editTitle: 'Edit a part',
   editWords:
-    'Paint over what shall change, and say what shall be there. Without a painted part the whole image may change.',
-  editPrompt: 'What shall be there',
+    'Paint over the part to change, and say what to put there. Without a painted part the whole image may change.',
+  editPrompt: 'What to put there',
   editSample: 'A red lighthouse',
   canvas: 'Part to change. Paint with the pointer, or add a rectangle with the fields.',
   brush: 'Size',
@@ -226,7 +226,7 @@ const viScript: typeof enScript = {
   previous: 'Ảnh trước',
   next: 'Ảnh sau',
   lightbox: 'Ảnh',
-  place: '{at} trên {all}',
+  place: '{at}/{all}',
   notLoaded: 'Không tải được ảnh đầu vào.',
 };
 

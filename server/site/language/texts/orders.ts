@@ -44,7 +44,7 @@ const vi: typeof en = {
   amount: 'Số tiền',
   state: 'Trạng thái',
   receipt: 'Thanh toán',
-  pay: 'Trả tiền',
+  pay: 'Thanh toán',
   left: (amount) => `còn ${amount}`,
   code: 'Mã đơn',
   empty: 'Chưa có đơn hàng',

@@ -3,7 +3,7 @@
  * the names of the measures too. Counts in them are already formatted, except where a plural depends on the count.
  */
 
-import { html } from '../../html.js';
+import { type Html, html } from '../../html.js';
 import { counted, FORMATS } from '../formats.js';
 
 const { count } = FORMATS.vi;
@@ -23,6 +23,7 @@ const en = {
   failed: 'Failed',
   refused: 'Refused',
   tokens: 'Tokens',
+  tokensInAll: 'Tokens',
   tokensIn: 'Tokens in',
   tokensOut: 'Tokens out',
   inAndOut: (input: string, output: string) => `${input} in, ${output} out`,
@@ -82,6 +83,9 @@ const en = {
     errorCode: 'Error code',
     requestId: 'Request id',
     none: 'No such requests',
+    noneMatches: (limits: readonly Html[]) => html`In these days, no request matches ${limits}.`,
+    limit: (name: string, value: Html) => html`${name.toLowerCase()} “${value}”`,
+    removeLimit: (name: string) => `Remove the filter “${name}”`,
     noneWords: (days: number) =>
       html`Single requests are kept for ${counted(days, 'day')}. Sums of longer times are under <a href="/usage">Usage</a>.`,
     time: 'Time',
@@ -97,7 +101,7 @@ const en = {
     again: 'Make this request again',
     againWords: 'The route, the model and the text are those of this request. Everything else it sent is not kept.',
     againExample: html`The route and the model are those of this request, and the rest is an example. <a href="/requests#inputs">Keep prompts and links</a>`,
-    useKey: 'Use a key',
+    useKey: 'Set up a client',
     showAll: 'Show all requests',
     routeAndModel: 'Route and model',
     duration: 'Duration',
@@ -126,6 +130,7 @@ const vi: typeof en = {
   failed: 'Thất bại',
   refused: 'Bị từ chối',
   tokens: 'Số token',
+  tokensInAll: 'Token',
   tokensIn: 'Token vào',
   tokensOut: 'Token ra',
   inAndOut: (input, output) => `${input} vào, ${output} ra`,
@@ -190,6 +195,9 @@ const vi: typeof en = {
     errorCode: 'Mã lỗi',
     requestId: 'Mã yêu cầu',
     none: 'Không có yêu cầu phù hợp',
+    noneMatches: (limits) => html`Trong những ngày này không có yêu cầu nào khớp với ${limits}.`,
+    limit: (name, value) => html`${name.toLowerCase()} “${value}”`,
+    removeLimit: (name) => `Bỏ bộ lọc “${name}”`,
     noneWords: (days) =>
       html`Từng yêu cầu được lưu ${count(days)} ngày. Tổng của thời gian dài hơn ở <a href="/usage">Mức dùng</a>.`,
     time: 'Thời gian',
@@ -205,7 +213,7 @@ const vi: typeof en = {
     again: 'Gửi lại yêu cầu này',
     againWords: 'Đường dẫn, mô hình và nội dung lấy từ yêu cầu này. Phần còn lại không được lưu.',
     againExample: html`Đường dẫn và mô hình lấy từ yêu cầu này, phần còn lại là ví dụ. <a href="/requests#inputs">Lưu câu lệnh và liên kết</a>`,
-    useKey: 'Dùng khóa',
+    useKey: 'Cài đặt chương trình',
     showAll: 'Xem mọi yêu cầu',
     routeAndModel: 'Đường dẫn và mô hình',
     duration: 'Thời lượng',

@@ -64,7 +64,7 @@ const viScript: typeof enScript = {
   notLinks: 'Có {count} dòng không phải liên kết nên được bỏ qua. Dòng đầu: {line}',
   found: 'Số liên kết: {count}.',
   batch: 'Danh sách {count} liên kết',
-  done: 'Đã đọc {done} trên {count}, {failed} thất bại',
+  done: 'Đã đọc {done}/{count}, {failed} thất bại',
   states: {
     queued: 'Đang chờ',
     processing: 'Đang đọc',
