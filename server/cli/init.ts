@@ -6,6 +6,7 @@
  * written before all topics are through. Answers may come from a pipe; where it ends, the rest stays as it is.
  */
 
+import { existsSync } from 'node:fs';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
@@ -138,7 +139,9 @@ export async function initCommand(
   return {
     json: { file, settings: written },
     text:
-      written.length === 0 ? `Nothing to write: ${file} stays as it is.` : `Wrote ${written.join(', ')} to ${file}.`,
+      written.length > 0
+        ? `Wrote ${written.join(', ')} to ${file}.`
+        : `Nothing to write: ${existsSync(file) ? `${file} stays as it is` : `${file} was not made`}.`,
     remarks: [
       ...signIn.flatMap((line) => ['', line]),
       '',

@@ -30,6 +30,7 @@ import {
   lastDay,
   linkTo,
   planName,
+  spentOf,
 } from '../site/index.js';
 import type { UsageCounts } from '../usage/index.js';
 import {
@@ -272,8 +273,9 @@ function renderUsed(counts: UsageCounts | undefined, currency: string | undefine
   if (!counts || counts.requests === 0) return '–';
   const requests = locale.shortCount(counts.requests);
   if (currency === undefined) return requests;
-  if (counts.priced === 0) return locale.texts.console.keys.requestsOf(requests);
-  return html`${locale.smallMoney(counts.cost, currency, 2)}<span class="detail small muted beside">${locale.texts.console.keys.requestsOf(requests)}</span>`;
+  const spent = spentOf(counts, currency, locale);
+  if (spent === undefined) return locale.texts.console.keys.requestsOf(requests);
+  return html`${spent}<span class="detail small muted beside">${locale.texts.console.keys.requestsOf(requests)}</span>`;
 }
 
 async function keyPage(

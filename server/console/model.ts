@@ -407,9 +407,21 @@ function priceField(
     maxLength: 20,
     type: 'decimal',
     unit: currency,
-    placeholder: '1.25',
+    placeholder: PRICE_SAMPLES[name],
   });
 }
+
+/** Of the size that such prices have. */
+const PRICE_SAMPLES: Readonly<Record<PriceField, string>> = {
+  input: '1.25',
+  cachedInput: '0.125',
+  cacheWrite: '1.5',
+  output: '10',
+  webSearch: '0.01',
+  second: '0.0001',
+  characters: '15',
+  image: '0.04',
+};
 
 /** Without an exponent, which no field accepts. */
 function decimal(value: number): string {

@@ -71,8 +71,8 @@ ${renderChanged(view.changed, locale)}
 ${renderNewKey(PATH, locale)}
 ${renderKeyCreation(locale, limitFields(view.choices, locale))}
 </section>
-<div class="row row-apart key-heading"><h2>${t.yours}</h2>${valid.length > 0 && html`<p class="small muted">${t.facts.range(view.range.days)}</p>`}</div>
-${valid.length === 0 && dead.length === 0 && emptyState(t.none, t.noneWords)}
+<div class="row row-apart key-heading${view.keys.length === 0 && ' no-keys'}"><h2>${t.yours}</h2>${valid.length > 0 && html`<p class="small muted">${t.facts.range(view.range.days)}</p>`}</div>
+${view.keys.length === 0 && html`<div class="no-keys">${emptyState(t.none, t.noneWords)}</div>`}
 ${valid.length > 0 && html`<ul class="card key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
 ${renderDead(dead, locale)}
 ${view.groups.map((group) => renderGroup(group, locale))}
