@@ -36,6 +36,8 @@ export interface JobPage {
   limit: number;
   /** Id of a job; the list starts after it. */
   before?: string;
+  /** Whether each has its summary, which may be long. */
+  withSummary?: boolean;
 }
 
 /** A job as operators see it. Times are milliseconds since 1970, by the clock of the jobs. */
@@ -60,6 +62,8 @@ export interface ListedJob {
   /** The process that runs it, while it is running. */
   worker: JobWorker | null;
   error: JobFailure | null;
+  /** The summary given at acceptance; JSON. Of a list, only where it was asked for. */
+  summary?: unknown;
 }
 
 export interface JobWorker {
@@ -81,7 +85,6 @@ export interface JobList {
 }
 
 export interface JobDetails extends ListedJob {
-  /** The summary given at acceptance; JSON. */
   summary: unknown;
   expiresAt: number | null;
   /** Owners that joined it. */
@@ -203,7 +206,8 @@ const LISTED = [
   'error',
 ] as const;
 
-type ListedRow = Pick<JobRow, (typeof LISTED)[number]> & { joined: number; beatAt: number | null };
+type ListedRow = Pick<JobRow, (typeof LISTED)[number]> &
+  Partial<Pick<JobRow, 'summary'>> & { joined: number; beatAt: number | null };
 type Mark = Pick<JobRow, 'id' | 'createdAt' | 'finishedAt'>;
 
 export interface JobAdministrationOptions {
@@ -295,6 +299,7 @@ function selectEnded(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefi
   return queries
     .selectFrom('jobs')
     .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beatAt')])
+    .$if(page.withSummary === true, (query) => query.select('summary'))
     .where('id', 'in', ids)
     .orderBy('finishedAt', 'desc')
     .orderBy('id', 'desc')
@@ -305,12 +310,13 @@ function selectEnded(queries: Kysely<Tables>, page: JobPage, mark: Mark | undefi
 /** Never more rows than the queues accept. */
 function selectActive(
   queries: Kysely<Tables>,
-  { kind, state, owner, limit }: JobPage,
+  { kind, state, owner, limit, withSummary }: JobPage,
   mark: Mark | undefined,
 ): Promise<ListedRow[]> {
   return queries
     .selectFrom('jobs')
     .select([...LISTED, JOINED.as('joined'), BEAT_AT.as('beatAt')])
+    .$if(withSummary === true, (query) => query.select('summary'))
     .where('kind', 'in', kindsOf(kind))
     .where(ACTIVE)
     .$if(state === 'queued', (query) => query.where(QUEUED))
@@ -424,19 +430,11 @@ function kindsOf(kind: JobKind | undefined): readonly JobKind[] {
 }
 
 function toListed(row: ListedRow): ListedJob {
-  const { id, kind, state, attempts, joined, owner, keyId, createdAt, startedAt, finishedAt } = row;
+  const { id, kind, state, attempts, crashCount, joined, owner, createdAt, startedAt, finishedAt, summary } = row;
   return {
-    id,
-    kind,
-    state,
-    attempts,
-    crashCount: row.crashCount,
-    owner: owner,
-    keyId: keyId === '' ? null : keyId,
-    joined,
-    createdAt,
-    startedAt,
-    finishedAt,
+    ...{ id, kind, state, attempts, crashCount, owner, joined, createdAt, startedAt, finishedAt },
+    keyId: row.keyId === '' ? null : row.keyId,
+    ...(summary !== undefined && { summary: JSON.parse(summary) }),
     worker: workerOf(row),
     error: row.error === null ? null : JSON.parse(row.error),
   };

@@ -42,6 +42,8 @@ export interface JobFilter {
   state?: JobState | 'all';
   /** Only jobs of this account. */
   owner?: string;
+  /** Whether {@link workOf} tells what each is about. */
+  withSummary?: boolean;
 }
 
 /** All times are of the same moment. */

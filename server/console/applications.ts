@@ -25,7 +25,7 @@ export function applicationPages(services: ConsoleServices): Route[] {
           content:
             applications.length === 0
               ? html`<section class="card">${emptyState(t.none, t.noneWords)}</section>`
-              : html`<section class="card" aria-label="${t.issuer}">${facts([[t.issuer, copyableText(services.site().url, t.issuer, locale)]])}<p class="small muted">${t.issuerWords}</p></section>
+              : html`<section class="card stack-small" aria-label="${t.issuer}">${facts([[t.issuer, copyableText(services.site().url, t.issuer, locale)]])}<p class="small muted">${t.issuerWords}</p></section>
 ${applications.map((one, index) => renderApplication(one, index, locale))}`,
         };
       },

@@ -233,7 +233,7 @@ export function budgetField({ id, label, value, currency }: BudgetField, locale:
     { value: '', label: own.noBudget },
     ...usual.map((text, index) => ({
       value: text,
-      label: own.monthly(`${locale.count(MONEY[index] ?? 0)} ${currency}`),
+      label: own.monthly(locale.smallMoney((MONEY[index] ?? 0) * MICROS, currency ?? 'XXX', 0, 0)),
     })),
   ];
   const units = [

@@ -118,7 +118,12 @@ async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<C
   const account = await readOwner(services, query('account'));
   const { accountId: owner } = account;
   const wanted: JobState | 'all' | undefined = state === 'active' ? undefined : (state ?? 'all');
-  const filter = { ...(kind && { kind }), ...(wanted && { state: wanted }), ...(owner !== undefined && { owner }) };
+  const filter = {
+    ...(kind && { kind }),
+    ...(wanted && { state: wanted }),
+    ...(owner !== undefined && { owner }),
+    withSummary: true,
+  };
   const isUnclear = account.several.length > 0;
   const filters = { kind, state, account: query('account') };
   const reset = linkTo(PATH, filters) === PATH ? undefined : PATH;
@@ -173,23 +178,31 @@ ${dataTable<ListedJob>({
   columns: [
     {
       head: t.jobs.job,
-      cell: ({ id, kind: of }) =>
-        html`<a class="row-link" href="${PATH}/${encodeURIComponent(id)}">${words.jobs[of]}</a><span class="detail small muted">${copyableId(id, t.jobs.job, locale)}</span>`,
+      cell: (job) =>
+        html`<a class="row-link" href="${PATH}/${encodeURIComponent(job.id)}">${words.jobs[job.kind]}</a>${renderSubject(job, locale)}<span class="detail small muted job-id">${copyableId(job.id, t.jobs.job, locale)}</span>`,
     },
     { head: t.users.state, inCard: 'end', cell: (job) => renderState(job, locale) },
     { head: t.users.user, inCard: 'plain', cell: (job) => ownerLink(job.owner, owners) },
     {
       head: t.jobs.took,
       isNumber: true,
-      inCard: 'none',
+      inCard: 'edge',
       cell: ({ createdAt, startedAt, finishedAt }) => spent(startedAt ?? createdAt, finishedAt ?? page.at, locale),
     },
-    { head: t.users.created, isNumber: true, inCard: 'plain', cell: ({ createdAt }) => locale.minute(createdAt) },
+    { head: t.users.created, isNumber: true, inCard: 'foot', cell: ({ createdAt }) => locale.minute(createdAt) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters, ...(page.next && { next: page.next }) })}
 </section>`,
   };
+}
+
+/** The model, or what it reads: a link of a platform, or how many links. */
+function renderSubject({ kind, summary }: ListedJob, { texts }: Locale): Html | false {
+  const work: { model?: string; platform?: string; item?: string; links?: number } = workOf({ kind, summary });
+  const { model, platform, item, links } = work;
+  const parts = [platform, item, model, links !== undefined && texts.console.jobs.linksOf(links)].filter(Boolean);
+  return parts.length > 0 && html` <span class="small muted"><bdi>${parts.join(' · ')}</bdi></span>`;
 }
 
 function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { texts }: Locale): Html {

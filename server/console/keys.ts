@@ -235,12 +235,11 @@ ${dataTable<ListedKey>({
       cell: ({ record }) =>
         html`<a class="row-link" href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a>${record.grants.includes('admin') && html` ${badge(t.isAdmin, 'warn')}`}<code class="detail small muted">${maskedKey(record.id)}</code>`,
     },
-    { head: own.users.state, inCard: 'edge', cell: ({ record }) => keyStateBadge(record, now, locale) },
+    { head: own.users.state, inCard: 'end', cell: ({ record }) => keyStateBadge(record, now, locale) },
     { head: own.users.user, inCard: 'plain', cell: ({ record }) => ownerLink(record.accountId, owners) },
     {
       head: currency === undefined ? t.requests30 : t.spent30,
       isNumber: true,
-      inCard: 'end',
       cell: ({ record }) => renderUsed(used.get(record.id), currency, locale),
     },
     {
@@ -252,8 +251,6 @@ ${dataTable<ListedKey>({
     {
       head: t.lastUsed,
       isNumber: true,
-      inCard: 'foot',
-      cardHead: t.lastUsed,
       cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)),
     },
   ],

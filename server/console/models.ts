@@ -1,7 +1,8 @@
 /*
  * Models and plugins in the console: by kind, those that do not work first and then the most used, each with its state,
- * provider, requests, failures, times, weights and price. It describes the process that answers; what it shows is set in
- * the plugins file and the prices file, which the page names, and on the page of each model. Keys are never shown.
+ * provider, requests, failures, times, weights and price; those without a request are names in a fold. It describes the
+ * process that answers; what it shows is set in the plugins file and the prices file, which the page names, and on the page
+ * of each model. Keys are never shown.
  */
 
 import { addModel, latenciesOf, type RecentUsage, type WatchedModel, watchModels } from '../admin/index.js';
@@ -34,6 +35,7 @@ import {
 import { action, textField } from './forms.js';
 import { NEW_MODEL_FORM, readServer, serverFields } from './model-forms.js';
 import { searchBar } from './parts.js';
+import { renderFailed } from './usage-part.js';
 
 const PATH = '/admin/models';
 /** Models of a kind that are shown before one asks for all. */
@@ -107,7 +109,7 @@ async function modelsPage(services: ConsoleServices, call: ConsoleCall, recent: 
   const ofKind = (kind: string) => found.filter(({ model }) => model.kind === kind);
   const [latencies, { daysOfModels }] = await Promise.all([latenciesOf(services), recent.get()]);
   const isMock = all.every(({ model }) => model.mock);
-  const facts = { prices: pricesOf(services), latencies, daysOfModels, today: dayOf(services.clock.now()), isMock };
+  const facts = { prices: pricesOf(services), latencies, daysOfModels, today: dayOf(services.clock.now()) };
   // Those that do not work first.
   const groups = [
     { id: FAILING, title: t.failing, models: failing },
@@ -151,8 +153,6 @@ interface Facts {
   latencies: ReadonlyMap<string, ModelLatency>;
   daysOfModels: ReadonlyMap<string, readonly UsageGroup[]>;
   today: string;
-  /** Whether all are mocks, which the page says. */
-  isMock: boolean;
 }
 
 interface GroupView {
@@ -169,13 +169,15 @@ interface ModelRow {
   counts: UsageCounts;
   /** The last of them with a request. Undefined without one. */
   lastDay: string | undefined;
-  group: { id: string; title: string; areMocks: boolean };
+  group: { id: string; title: string };
 }
 
-/** Below a title for each kind, the most used first. What all of a kind have the same is said in its title. */
+/** Below a title for each kind, the most used first; below them, in a fold, those that were not used. */
 function renderModels(groups: readonly GroupView[], facts: Facts, { locale, query }: ConsoleCall): Html {
   const { models: t, model: own } = locale.texts.console;
   const { texts, shortCount } = locale;
+  const isUsed = ({ one, counts, group }: ModelRow) =>
+    counts.requests > 0 || facts.latencies.has(one.model.id) || group.id === FAILING;
   const linesOf = ({ one: { model } }: ModelRow) => facts.prices.get(model.id) ?? [];
   const shown = groups.map((group) => ({ ...group, rows: rowsOf(group, facts) }));
   const columns: Column<ModelRow>[] = [
@@ -187,10 +189,7 @@ function renderModels(groups: readonly GroupView[], facts: Facts, { locale, quer
     {
       head: texts.console.users.state,
       inCard: 'plain',
-      cell({ one, group }) {
-        const { words, tone } = healthOf(one, locale);
-        return !group.areMocks && html`<span class="state state-${tone}">${words}</span>`;
-      },
+      cell: ({ one }) => renderHealth(one, locale),
     },
     {
       head: t.traffic,
@@ -200,7 +199,7 @@ function renderModels(groups: readonly GroupView[], facts: Facts, { locale, quer
     {
       head: texts.usage.failed,
       isNumber: true,
-      cell: ({ counts }) => counts.failed > 0 && shortCount(counts.failed),
+      cell: ({ counts }) => renderFailed(counts, locale),
     },
     {
       head: t.answersIn,
@@ -224,7 +223,9 @@ function renderModels(groups: readonly GroupView[], facts: Facts, { locale, quer
     },
     { head: t.prices, isNumber: true, inCard: 'end', cell: (row) => shortPrice(linesOf(row), locale) },
   ];
-  const rows = shown.flatMap((group) => group.rows);
+  const all = shown.flatMap((group) => group.rows);
+  const rows = all.filter(isUsed);
+  const unused = all.filter((row) => !isUsed(row));
   const rest = shown.flatMap(({ id, title, rows: some, models, isWhole }) => {
     const more = models.length - some.length;
     if (more === 0) return [];
@@ -233,24 +234,47 @@ function renderModels(groups: readonly GroupView[], facts: Facts, { locale, quer
       : html`<a href="${linkTo(PATH, { kind: id, q: query('q') })}">${t.showMore(more)}</a>`;
     return [html`<p class="small muted">${title}: ${words}</p>`];
   });
-  return html`<section class="card stack">${dataTable<ModelRow>({
+  const table = dataTable<ModelRow>({
     label: texts.console.pages.models,
     isStacked: true,
     rows,
     groupOf: ({ group }) => group.id,
     titleOf: ([{ group, counts }, ...others]) =>
-      html`<strong>${group.title}</strong>${group.areMocks && !facts.isMock && html` · ${t.mocks}`}${counts.requests === 0 && others.every((one) => one.counts.requests === 0) && html` · ${own.noUsage}`}`,
+      html`<strong>${group.title}</strong>${counts.requests === 0 && others.every((one) => one.counts.requests === 0) && html` · ${own.noUsage}`}`,
     empty: { title: t.none, words: t.noneWords },
     columns,
-  })}
+  });
+  const isOpen = rows.length === 0 || query('q') !== undefined;
+  return html`<section class="card stack">${rows.length > 0 && table}
+${unused.length > 0 && renderUnused(unused, { isOpen, isWhole: rest.length === 0 }, locale)}
 ${rest}
 <p class="small muted">${t.lastDays}</p></section>`;
+}
+
+/** Folded: the names of those without a request, by kind. @param isWhole Whether these are all of them. */
+function renderUnused(
+  rows: readonly ModelRow[],
+  { isOpen, isWhole }: { isOpen: boolean; isWhole: boolean },
+  locale: Locale,
+): Html {
+  const t = locale.texts.console.models;
+  const kinds = Map.groupBy(rows, ({ group }) => group.title);
+  return html`<details class="unused"${isOpen && html` open`}><summary>${t.unused} (${locale.count(rows.length)}${!isWhole && '+'})</summary>
+<dl>${[...kinds].map(
+    ([title, some]) =>
+      html`<div><dt>${title}</dt><dd><ul>${some.map(({ one }) => html`<li><a href="${PATH}/${encodeURIComponent(one.model.id)}"><bdi class="mono">${one.model.id}</bdi></a>${one.health === 'off' && html` ${renderHealth(one, locale)}`}</li>`)}</ul></dd></div>`,
+  )}</dl></details>`;
+}
+
+function renderHealth(one: WatchedModel, locale: Locale): Html {
+  const { words, tone } = healthOf(one, locale);
+  return html`<span class="state state-${tone}">${words}</span>`;
 }
 
 /** @returns At most as many as the page shows. */
 function rowsOf(group: GroupView, { daysOfModels }: Facts): ModelRow[] {
   const { id, title, models, isWhole } = group;
-  const shared = { id, title, areMocks: models.every(({ model, health }) => model.mock && health === 'ok') };
+  const shared = { id, title };
   const used = models.map((one): ModelRow => {
     const days = daysOfModels.get(one.model.id) ?? [];
     const names = days.filter(({ counts }) => counts.requests > 0).map(({ name }) => name);

@@ -143,7 +143,7 @@ ${dataTable<OrderRecord>({
     chooseOwner(account, { path: PATH, query: filters, name: 'q' }, locale) ??
     emptyList(
       search === undefined && state !== undefined
-        ? { title: t.noneIn[state], words: '', reset }
+        ? { title: t.noneIn[state], words: state === 'refunded' ? t.noneRefunded : '', reset }
         : { title: t.none, words: reset === undefined ? t.noneYet : t.noneFound, reset },
       locale,
     ),

@@ -13,7 +13,7 @@ import { alertRow } from './alerts.js';
 import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
 import { differenceOf } from './orders.js';
 import { type Owners, ownerLink, ownersOf, section } from './parts.js';
-import { daysChart, roughCost, usageTotals } from './usage-part.js';
+import { daysChart, renderFailed, roughCost, usageTotals } from './usage-part.js';
 
 /** Different failures that are listed. */
 const FAILURES = 5;
@@ -147,7 +147,7 @@ function renderSums({ id, title, groups, cell }: SumsView, { currency }: Overvie
       columns: [
         { head: t.overview.name, cell: ({ name }) => cell(name) },
         { head: usage.requests, isNumber: true, cell: ({ counts }) => shortCount(counts.requests) },
-        { head: usage.failed, isNumber: true, cell: ({ counts }) => counts.failed > 0 && shortCount(counts.failed) },
+        { head: usage.failed, isNumber: true, cell: ({ counts }) => renderFailed(counts, locale) },
         {
           head: usage.tokens,
           isNumber: true,
@@ -221,8 +221,8 @@ export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
   const { console: t, words } = texts;
   const leading = (value: number, kind: string, state: string) =>
     value === 0
-      ? '0'
-      : html`<a href="${linkTo('/admin/jobs', { kind, state })}">${count(value)}<span class="visually-hidden"> ${t.jobs.show}</span></a>`;
+      ? '–'
+      : html`<a${state === 'failed' && html` class="bad-count"`} href="${linkTo('/admin/jobs', { kind, state })}">${count(value)}<span class="visually-hidden"> ${t.jobs.show}</span></a>`;
   return section(
     'queues',
     t.jobs.queues,

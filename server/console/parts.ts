@@ -15,6 +15,7 @@ import {
   html,
   keyBadge,
   keyEnd,
+  LOW_SHARE,
   type Locale,
   linkRow,
   linkTo,
@@ -158,6 +159,7 @@ function limitsOf(budget: BudgetState, locale: Locale) {
       : {
           name: `${name} · ${t.resets[budget.resets]}`,
           share: limit === 0 ? 0 : is / limit,
+          used: t.used(count(limit === 0 ? 100 : Math.floor((1 - is / limit) * 100))),
           words: t.leftOf(write(is), write(limit)),
           short: write === money ? t.of(money(is), money(limit)) : t.of(shortCount(is), shortCount(limit)),
         },
@@ -167,8 +169,8 @@ function limitsOf(budget: BudgetState, locale: Locale) {
 /** What is left of a budget, with its bar. */
 export function renderBudget(budget: BudgetState, locale: Locale): Html {
   return html`<ul class="stack-small">${limitsOf(budget, locale).map(
-    ({ name, share, words }) =>
-      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}</span></span>${bar(share)}</li>`,
+    ({ name, share, words, used }) =>
+      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}${share <= LOW_SHARE && html` · <strong class="low">${used}</strong>`}</span></span>${bar(share)}</li>`,
   )}</ul>`;
 }
 

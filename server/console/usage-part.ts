@@ -23,7 +23,7 @@ export function usageTotals(counts: UsageCounts, { currency, of }: UsageOf, loca
   const leading = (value: number, outcome?: 'failed' | 'refused') =>
     value === 0
       ? '0'
-      : html`<a href="${linkTo('/admin/requests', { ...of, outcome })}">${shortCount(value)}<span class="visually-hidden"> ${usage.leading[outcome ?? 'requests']}</span></a>`;
+      : html`<a${outcome === 'failed' && html` class="bad-count"`} href="${linkTo('/admin/requests', { ...of, outcome })}">${shortCount(value)}<span class="visually-hidden"> ${usage.leading[outcome ?? 'requests']}</span></a>`;
   return html`<dl class="totals">
 <div><dt>${usage.requests}</dt><dd>${leading(counts.requests)}</dd></div>
 <div><dt>${usage.failed}</dt><dd>${leading(counts.failed, 'failed')}</dd></div>
@@ -81,4 +81,9 @@ function digitsOf(micros: number): number {
 /** Costs with as many digits as one reads at a look. */
 export function roughCost(counts: UsageCounts, currency: string, { smallMoney }: Locale): string {
   return costOf(counts, { cost: (micros) => smallMoney(micros, currency, digitsOf(micros)) });
+}
+
+/** How many requests failed. False if none did. */
+export function renderFailed({ failed }: UsageCounts, { shortCount }: Locale): Html | false {
+  return failed > 0 && html`<span class="bad-count">${shortCount(failed)}</span>`;
 }

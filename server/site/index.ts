@@ -24,6 +24,7 @@ export {
   type Html,
   type HtmlValue,
   html,
+  LOW_SHARE,
   PAGE_ROUTE,
   type Page,
   type Tone,

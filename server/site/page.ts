@@ -282,10 +282,13 @@ export function emptyState(title: string, words: Html | string): Html {
   return html`<div class="empty"><strong>${title}</strong><span>${words}</span></div>`;
 }
 
+/** What is left of an amount is little from this share on: four fifths are used. */
+export const LOW_SHARE = 0.2;
+
 /** A bar of the remaining amount; text beside it states the same. @param share From 0 to 1. */
 export function bar(share: number): Html {
   const width = Math.round(Math.min(1, Math.max(0, share)) * 1_000) / 10;
-  const level = share <= 0 ? 'bar-out' : share < 0.15 ? 'bar-low' : 'bar-good';
+  const level = share <= 0 ? 'bar-out' : share <= LOW_SHARE ? 'bar-low' : 'bar-good';
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="6"/></svg>`;
 }
 

@@ -42,7 +42,7 @@ for (const engine of engines) {
     it('lists queued and running jobs, newest first, in pages', async () => {
       const [running, ...waiting] = [
         await submit(),
-        await submit({ job: { owner: 'two', keyId: 'second' } }),
+        await submit({ job: { owner: 'two', keyId: 'second', summary: 'of two' } }),
         await submit({ job: { kind: 'extraction', keyId: undefined } }),
       ];
       jobs.work((_job, signal) => untilAborted(signal));
@@ -57,6 +57,8 @@ for (const engine of engines) {
       const [first, second] = await list();
       expect(first).to.include({ kind: 'extraction', state: 'queued', keyId: null, worker: null, attempts: 0 });
       expect(second).to.include({ kind: 'image', owner: 'two', keyId: 'second', joined: 0, error: null });
+      expect(first).not.to.have.property('summary');
+      expect((await list({ withSummary: true }))[1]).to.include({ summary: 'of two' });
       for (const before of [UNKNOWN, 'imgjob_\u0000', '']) {
         expect(await rejection(list({ before }))).to.include({ code: 'job_not_found' });
       }

@@ -99,6 +99,8 @@ describe('retries of jobs by operators', () => {
   it('are a button of the console, which leads to the new job', async () => {
     const id = await failed(3);
     const path = `/admin/jobs/${id}`;
+    const listed = (await its.read('/admin/jobs?state=failed')).page(`a[href="${path}"]`).closest('th');
+    expect(listed.text()).to.contain('bazaar · 3');
     const { page } = await its.read(path);
     expect(page(`form[action="${path}/retry"]`)).to.have.length(1);
     const foreign = { origin: 'https://other.example', 'sec-fetch-site': 'cross-site' };

@@ -37,6 +37,8 @@ describe('the page of a model in the console', () => {
   it('switches it off and on', async () => {
     const list = await its.read('/admin/models');
     expect(list.page('a[href="/admin/models/m-one"]').text()).to.equal('m-one');
+    // None was used, so their fold is open.
+    expect(list.page('details.unused[open] > summary').text()).to.equal('Not used in 7 days (1)');
     const { page } = await its.read('/admin/models/m-one');
     expect(page('form[action="/admin/models/m-one/switch"]').text()).to.contain('refused with the reason');
     const off = await its.post('/admin/models/m-one/switch', { on: 'no', note: 'too dear' });

@@ -47,7 +47,7 @@ const en = {
   otherValue: 'Other…',
   noBudget: 'None',
   asPlan: 'As the plan',
-  monthly: (amount: string) => `${amount} a month`,
+  monthly: (amount: string) => `${amount} / month`,
   failed: 'This was not done.',
   /** Of milliseconds, in its largest unit. */
   span: (ms: number) =>
@@ -193,7 +193,7 @@ const vi: typeof en = {
   otherValue: 'Khác…',
   noBudget: 'Không có',
   asPlan: 'Như gói',
-  monthly: (amount) => `${amount} mỗi tháng`,
+  monthly: (amount) => `${amount}/tháng`,
   failed: 'Chưa thực hiện được.',
   span: (ms) =>
     ms < 60_000
@@ -216,7 +216,7 @@ const vi: typeof en = {
     matched: 'Khoản chuyển đã được tính cho đơn hàng này.',
     settled: 'Đã kiểm tra khoản chuyển.',
     nothing: 'Không có gì để làm.',
-    key_changed: 'Đã thay đổi khóa.',
+    key_changed: 'Đã sửa khóa.',
     key_revoked: 'Đã thu hồi khóa.',
     job_cancel: 'Đã hủy tác vụ.',
     job_retry: 'Tác vụ này làm lại công việc đó.',

@@ -38,6 +38,7 @@ const en = {
       refunded: 'No refunded orders',
       needs_review: 'No orders under review',
     },
+    noneRefunded: 'An order is here once its page records that its money was sent back.',
     noneFound: 'No order matches this search.',
     noneYet: 'Orders appear here when somebody orders a plan.',
     order: 'Order',
@@ -61,7 +62,7 @@ const en = {
   },
   transfers: {
     title: 'Bank money',
-    lead: 'Transfers that the gateway could not count by itself wait here for you.',
+    lead: 'Transfers that the gateway could not match by itself wait here for you.',
     which: 'Transfers',
     toReview: 'To review',
     all: 'All',
@@ -74,12 +75,12 @@ const en = {
     none: 'No transfers',
     noneToReview: 'Nothing needs a review.',
     noneYet: 'Transfers appear here when the bank reports them.',
-    match: 'Match to an order…',
+    match: 'Match an order…',
     matchWords:
       'Counts the transfer for this order, as if its text had named the code: exactly the amount pays it and starts its plan.',
     matchNow: 'Match to an order',
     open: 'Open the order',
-    settle: 'Mark as reviewed…',
+    settle: 'Reviewed…',
     settleWords:
       'Takes the transfer off this list, for money that you have sent back or settled otherwise. Nothing else changes.',
     settleNow: 'Mark as reviewed',
@@ -183,6 +184,7 @@ const vi: typeof en = {
       refunded: 'Không có đơn đã hoàn tiền',
       needs_review: 'Không có đơn cần kiểm tra',
     },
+    noneRefunded: 'Đơn hiện ở đây khi trang của đơn ghi nhận đã trả lại tiền.',
     noneFound: 'Không có đơn hàng phù hợp.',
     noneYet: 'Đơn hàng hiện ở đây khi có người đặt gói.',
     order: 'Đơn hàng',
@@ -206,7 +208,7 @@ const vi: typeof en = {
   },
   transfers: {
     title: 'Tiền chuyển khoản',
-    lead: 'Những khoản mà dịch vụ không tự tính được đang chờ bạn ở đây.',
+    lead: 'Những khoản mà dịch vụ không tự ghép được đang chờ bạn ở đây.',
     which: 'Khoản chuyển',
     toReview: 'Cần kiểm tra',
     all: 'Tất cả',
@@ -219,15 +221,15 @@ const vi: typeof en = {
     none: 'Không có khoản chuyển',
     noneToReview: 'Không có gì cần kiểm tra.',
     noneYet: 'Khoản chuyển hiện ở đây khi ngân hàng báo.',
-    match: 'Gán cho đơn hàng…',
+    match: 'Gán đơn hàng…',
     matchWords:
       'Tính khoản chuyển cho đơn hàng này như thể nội dung có ghi mã: đúng số tiền thì đơn được thanh toán và gói bắt đầu.',
     matchNow: 'Gán cho đơn hàng',
     open: 'Mở đơn hàng',
-    settle: 'Đánh dấu đã kiểm tra…',
+    settle: 'Đã kiểm tra…',
     settleWords:
       'Bỏ khoản chuyển khỏi danh sách này, khi bạn đã trả lại hoặc xử lý cách khác. Không có gì khác thay đổi.',
-    settleNow: 'Đánh dấu đã kiểm tra',
+    settleNow: 'Đã kiểm tra',
   },
   balances: {
     title: 'Số dư trả trước',
