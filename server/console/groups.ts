@@ -107,7 +107,7 @@ async function groupsPage(services: ConsoleServices, call: ConsoleCall): Promise
     isRequired: true,
     maxLength: 64,
     hint: t.nameHint,
-    placeholder: 'research',
+    placeholder: 'design-team',
     value: isNew ? field('name') : '',
   });
   const create = { path: '/groups', label: t.create, words: t.createWords, button: t.createNow };

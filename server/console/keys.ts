@@ -295,7 +295,10 @@ async function keyPage(
   const models = effectiveModels(record);
   const budgets = [
     ...(whole.budget ? [{ title: own.budgets.scopes.plan, budget: whole.budget }] : []),
-    ...whole.budgets.map((budget) => ({ title: own.budgets.scopes[budget.scope as 'key'], budget })),
+    ...whole.budgets.map((budget) => ({
+      title: `${own.budgets.scopes[budget.scope as 'key']}${budget.scope === 'group' ? ` ${budget.subject}` : ''}`,
+      budget,
+    })),
   ];
   const used = { at: now, currency: services.prices?.currency, of: { key: record.id } };
   const names = groups.map(({ name }) => name);
@@ -330,7 +333,7 @@ ${facts([
 ])}
 </section>
 ${section('usage', own.model.usage, usageOfDays(days, used, locale), html`<a class="small" href="${linkTo('/admin/requests', { key: record.id })}">${t.requests}</a>`)}
-${budgets.length > 0 && section('key-budgets', t.budgets, html`${budgets.map(({ title, budget }) => html`<div class="stack-small"><strong class="small">${title}</strong>${renderBudget(budget, locale)}</div>`)}`)}
+${budgets.length > 0 && section('key-budgets', t.budgets, html`${budgets.map(({ title, budget }, index) => html`<div class="stack-small">${title !== budgets[index - 1]?.title && html`<strong class="small"><bdi>${title}</bdi></strong>`}${renderBudget(budget, locale)}</div>`)}`)}
 ${await historySection(services, audit, { locale })}`,
   };
 }

@@ -166,11 +166,11 @@ function limitsOf(budget: BudgetState, locale: Locale) {
   );
 }
 
-/** What is left of a budget, with its bar. */
+/** What is left of a budget, with a bar of what is used. */
 export function renderBudget(budget: BudgetState, locale: Locale): Html {
   return html`<ul class="stack-small">${limitsOf(budget, locale).map(
     ({ name, share, words, used }) =>
-      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}${share <= LOW_SHARE && html` · <strong class="low">${used}</strong>`}</span></span>${bar(share)}</li>`,
+      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}${share <= LOW_SHARE && html` · <strong class="low">${used}</strong>`}</span></span>${bar(share, 'used')}</li>`,
   )}</ul>`;
 }
 

@@ -285,9 +285,14 @@ export function emptyState(title: string, words: Html | string): Html {
 /** What is left of an amount is little from this share on: four fifths are used. */
 export const LOW_SHARE = 0.2;
 
-/** A bar of the remaining amount; text beside it states the same. @param share From 0 to 1. */
-export function bar(share: number): Html {
-  const width = Math.round(Math.min(1, Math.max(0, share)) * 1_000) / 10;
+/**
+ * A bar of an amount; text beside it states the same.
+ * @param share What is left of it, from 0 to 1.
+ * @param shows What fills the bar. Default: what is left.
+ */
+export function bar(share: number, shows: 'left' | 'used' = 'left'): Html {
+  const left = Math.min(1, Math.max(0, share));
+  const width = Math.round((shows === 'used' ? 1 - left : left) * 1_000) / 10;
   const level = share <= 0 ? 'bar-out' : share <= LOW_SHARE ? 'bar-low' : 'bar-good';
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="6"/></svg>`;
 }

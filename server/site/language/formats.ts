@@ -93,7 +93,8 @@ function createFormats(code: LanguageCode): Formats {
   const count = (value: number) => intl().count.format(value);
   return {
     count,
-    shortCount: (value) => intl().short.format(value),
+    // A number and its word stay in one line.
+    shortCount: (value) => intl().short.format(value).replaceAll(' ', '\u00a0'),
     dataSize: (bytes) => (bytes < 1e9 ? `${count(bytes / 1e6)} MB` : `${count(bytes / 1e9)} GB`),
     money: (amount, currency) =>
       new Intl.NumberFormat(tags.numbers, { style: 'currency', currency }).format(amount / 10 ** minorDigits(currency)),

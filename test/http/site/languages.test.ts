@@ -277,7 +277,7 @@ describe('formats of the languages', () => {
   it('write numbers, money, times and lists as people read them', () => {
     const { en, vi } = FORMATS;
     expect([en.count(1_250_000.5), vi.count(1_250_000.5)]).to.deep.equal(['1,250,000.5', '1.250.000,5']);
-    expect([en.shortCount(1_250_000), vi.shortCount(1_250_000)]).to.deep.equal(['1.3M', '1,3 triệu']);
+    expect([en.shortCount(1_250_000), vi.shortCount(1_250_000)]).to.deep.equal(['1.3M', '1,3\u00a0triệu']);
     expect([en.dataSize(12_300_000), vi.dataSize(1_500_000_000)]).to.deep.equal(['12.3 MB', '1,5 GB']);
     expect([en.money(299_000, 'VND'), vi.money(299_000, 'VND')]).to.deep.equal(['₫299,000', '299.000\u00a0₫']);
     expect([en.money(1_900, 'EUR'), vi.money(5, 'USD')]).to.deep.equal(['€19.00', '0,05\u00a0US$']);
