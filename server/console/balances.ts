@@ -212,7 +212,8 @@ ${dataTable<ListedBalance>({
       head: t.state,
       inCard: 'edge',
       cell: ({ balance, topsUp }) => {
-        const tops = topsUp === null ? false : topsUp ? t.topsUp : t.topsUpNot;
+        // Most balances are in use and may be topped up: what is said besides is what differs.
+        const tops = mayTopUp(services, topsUp) ? !balance && t.topsUp : t.topsUpNot;
         return html`${balance && stateBadge(balance, locale)}${tops && html`<span class="detail small muted">${tops}</span>`}`;
       },
     },

@@ -167,7 +167,7 @@ ${filterCard(
   },
   locale,
 )}
-<section class="card stack">
+<section class="card stack job-cards">
 ${dataTable<ListedJob>({
   label: t.pages.jobs,
   isStacked: true,
@@ -186,10 +186,10 @@ ${dataTable<ListedJob>({
     {
       head: t.jobs.took,
       isNumber: true,
-      inCard: 'edge',
+      inCard: 'plain',
       cell: ({ createdAt, startedAt, finishedAt }) => spent(startedAt ?? createdAt, finishedAt ?? page.at, locale),
     },
-    { head: t.users.created, isNumber: true, inCard: 'foot', cell: ({ createdAt }) => locale.minute(createdAt) },
+    { head: t.users.created, isNumber: true, inCard: 'plain', cell: ({ createdAt }) => locale.second(createdAt) },
   ],
 })}
 ${pagesOf(call, { path: PATH, filters, ...(page.next && { next: page.next }) })}

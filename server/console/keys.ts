@@ -221,7 +221,7 @@ async function keysPage(services: ConsoleServices, call: ConsoleCall): Promise<C
       },
       locale,
     )}
-<section class="card stack">
+<section class="card stack key-cards">
 ${dataTable<ListedKey>({
   label: own.pages.keys,
   isStacked: true,
@@ -235,11 +235,17 @@ ${dataTable<ListedKey>({
       cell: ({ record }) =>
         html`<a class="row-link" href="${PATH}/${record.id}"><bdi>${record.name}</bdi></a>${record.grants.includes('admin') && html` ${badge(t.isAdmin, 'warn')}`}<code class="detail small muted">${maskedKey(record.id)}</code>`,
     },
-    { head: own.users.state, inCard: 'end', cell: ({ record }) => keyStateBadge(record, now, locale) },
+    {
+      head: own.users.state,
+      inCard: 'end',
+      cell: ({ record }) => html`${keyStateBadge(record, now, locale)}${renderLastDay(record, now, locale)}`,
+    },
     { head: own.users.user, inCard: 'plain', cell: ({ record }) => ownerLink(record.accountId, owners) },
     {
       head: currency === undefined ? t.requests30 : t.spent30,
+      cardHead: t.days30,
       isNumber: true,
+      inCard: 'foot',
       cell: ({ record }) => renderUsed(used.get(record.id), currency, locale),
     },
     {
@@ -251,7 +257,11 @@ ${dataTable<ListedKey>({
     {
       head: t.lastUsed,
       isNumber: true,
-      cell: ({ record }) => (record.lastUsedAt === null ? t.unused : day(record.lastUsedAt)),
+      inCard: 'edge',
+      cell: ({ record }) =>
+        record.lastUsedAt === null
+          ? t.unused
+          : html`<span class="card-only muted">${t.usedAlone} </span>${day(record.lastUsedAt)}`,
     },
   ],
 })}
@@ -263,6 +273,14 @@ ${pagesOf(call, { path: PATH, filters, ...(next && { next }) })}
 /** The days that the list sums up. */
 function lastDays(at: number): { from: string; to: string } {
   return { from: dayOf(at - (DAYS - 1) * DAY_MS), to: dayOf(at) };
+}
+
+/** In the card of a key, where its state has one line: the last day that it works. */
+function renderLastDay(key: ApiKeyRecord, now: number, locale: Locale): Html | false {
+  const state = keyState(key, now);
+  if (state === 'revoked' || key.expiresAt === null) return false;
+  const day = lastDay(key.expiresAt, locale);
+  return html`<span class="card-only small muted">${state !== 'expired' && `${locale.texts.console.users.until} `}${day}</span>`;
 }
 
 /** What requests cost; without prices, or where none has one, how many there were. */

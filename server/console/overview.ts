@@ -228,6 +228,7 @@ export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
     t.jobs.queues,
     html`<div class="compact">${dataTable<Queue>({
       label: t.jobs.queues,
+      isStacked: true,
       rows: queues,
       empty: { title: t.jobs.noQueues, words: '' },
       columns: [
@@ -245,6 +246,7 @@ export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
         },
         {
           head: words.jobStates.completed,
+          cardHead: '',
           isNumber: true,
           cell: ({ completed, kind }) => leading(completed, kind, 'completed'),
         },

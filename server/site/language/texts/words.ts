@@ -107,7 +107,7 @@ const vi: typeof en = {
     refunded: 'Đã hoàn tiền',
     needs_review: 'Đang kiểm tra',
   },
-  keyStates: { rotated: 'Đã đổi', suspended: 'Tạm khóa', expired: 'Hết hạn', revoked: 'Đã thu hồi' },
+  keyStates: { rotated: 'Đã thay khóa', suspended: 'Tạm khóa', expired: 'Hết hạn', revoked: 'Đã thu hồi' },
   outcomes: { succeeded: 'Thành công', failed: 'Thất bại', refused: 'Bị từ chối' },
   cancelled: 'Đã hủy',
   pages: 'Các trang',
