@@ -25,7 +25,6 @@ import {
   type Encoding,
   encodeEdited,
   encodePicture,
-  inkOverlay,
   mix,
   paintWash,
   printOf,
@@ -120,16 +119,15 @@ async function draw(call: ImageCall, seed: Seed): Promise<GeneratedImage> {
     signal: call.signal,
   });
   const { partials } = call;
-  if (partials) partials.show(await encodePicture({ ...size, wash, overlays: [] }, asked, encodingOf(call)));
+  if (partials) partials.show(await encodePicture({ ...size, wash }, asked, encodingOf(call), call.signal));
   const lines = [
     { strokes: scene.strokes, clip: layout.scene },
     { strokes: frame(layout.scene, random) },
     { strokes: caption(call.prompt, layout.caption) },
   ];
-  const ink = await drawInk(size, lines, call.signal);
+  const ink = { ...(await drawInk(size, lines, call.signal)), colour: palette.ink };
   const stamp = await drawStamp(layout.stamp, random, call.signal);
   const overlays = await Promise.all([
-    inkOverlay(ink, palette.ink),
     ...references.map((reference, index) => {
       const box = layout.prints[index] ?? layout.scene;
       return printOf(reference, box, between(random, 1.5, 5) * (index % 2 === 0 ? -1 : 1));
@@ -138,9 +136,9 @@ async function draw(call: ImageCall, seed: Seed): Promise<GeneratedImage> {
   ]);
   call.signal.throwIfAborted();
   if (partials && partials.count > 1) {
-    partials.show(await encodePicture({ ...size, wash, overlays: overlays.slice(0, 1) }, asked, encodingOf(call)));
+    partials.show(await encodePicture({ ...size, wash, ink }, asked, encodingOf(call), call.signal));
   }
-  const image = await encodePicture({ ...size, wash, overlays }, asked, encodingOf(call));
+  const image = await encodePicture({ ...size, wash, ink, overlays }, asked, encodingOf(call), call.signal);
   const warnings = warningsOf(call);
   return { ...image, seed, ...(warnings.length > 0 && { warnings }) };
 }

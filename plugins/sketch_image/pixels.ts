@@ -1,8 +1,8 @@
 /*
  * Colours, the wash under the ink, and all image files of the mock. The wash is computed at 240 pixels on its short
- * side and scaled up, because it has no sharp edges; every eight rows the event loop gets a turn. Everything that
- * reads, scales, combines or encodes files uses sharp, which works in threads of its own and is loaded by the first
- * image. References above 24 million pixels are refused. A mask is fitted to the size as the reference is; transparent
+ * side and scaled up, because it has no sharp edges. The grain of the paper and the ink are laid on it here, which takes a
+ * fraction of what a general composition takes; every few rows the event loop gets a turn. Everything that reads, scales
+ * or encodes files uses sharp, which works in threads of its own and is loaded by the first image. References above 24 million pixels are refused. A mask is fitted to the size as the reference is; transparent
  * pixels are the open part.
  */
 
@@ -148,20 +148,22 @@ export async function paintWash(options: WashOptions): Promise<Wash> {
   }
 }
 
-/** Something to lay over the picture. */
+/** Something to lay over a part of the picture: an image file. */
 export interface Overlay {
   input: Buffer;
-  raw?: { width: number; height: number; channels: 4 };
   left: number;
   top: number;
+  width: number;
+  height: number;
 }
 
 export interface PictureParts {
   width: number;
   height: number;
   wash: Wash;
-  /** Bottom to top. */
-  overlays: readonly Overlay[];
+  ink?: Ink & { colour: Colour };
+  /** Over the ink, bottom to top. Default: none. */
+  overlays?: readonly Overlay[];
 }
 
 export interface Encoding {
@@ -226,15 +228,6 @@ export async function printOf(reference: Reference, box: Box, angle: number): Pr
   return centred(turned, box);
 }
 
-/** Ink in one colour. */
-export async function inkOverlay(ink: Ink, colour: Colour): Promise<Overlay> {
-  const { width, height } = ink;
-  const input = await inked(await loadSharp(), ink, colour)
-    .raw()
-    .toBuffer();
-  return { input, raw: { width, height, channels: 4 }, left: 0, top: 0 };
-}
-
 /** Ink on a slip of paper, lying askew. */
 export async function slipOverlay(ink: Ink, colours: { ink: Colour; paper: Colour }, box: Box): Promise<Overlay> {
   const sharp = await loadSharp();
@@ -248,23 +241,82 @@ export async function slipOverlay(ink: Ink, colours: { ink: Colour; paper: Colou
   return centred(sharp(slip).rotate(4, { background: { r: 0, g: 0, b: 0, alpha: 0 } }), box);
 }
 
-export async function encodePicture(parts: PictureParts, size: ImageSize, encoding: Encoding): Promise<Media> {
+export async function encodePicture(
+  parts: PictureParts,
+  size: ImageSize,
+  encoding: Encoding,
+  signal: AbortSignal,
+): Promise<Media> {
   const sharp = await loadSharp();
-  const { width, height, wash, overlays } = parts;
-  // Three steps: what is laid over has to fit the size that comes in, and scaling would come before it.
+  const { width, height, wash, ink, overlays = [] } = parts;
   const painted = await sharp(wash.pixels, { raw: { width: wash.width, height: wash.height, channels: 3 } })
     .resize(width, height, { fit: 'fill', kernel: 'cubic' })
     .raw()
     .toBuffer();
-  const grain = { input: await grainTile(), tile: true, blend: 'multiply' } as const;
-  const laid = await sharp(painted, { raw: { width, height, channels: 3 } })
-    .composite([grain, ...overlays])
+  await layGrainAndInk({ width, height, pixels: painted }, ink, signal);
+  // What is laid over has to fit the size that comes in, and scaling would come before it.
+  for (const overlay of overlays) await layOver(sharp, { width, height, pixels: painted }, overlay);
+  const picture = sharp(painted, { raw: { width, height, channels: 3 } });
+  if (size.width !== width) picture.resize(size.width, size.height, { fit: 'fill' });
+  return encodeAs(picture, encoding);
+}
+
+const INKED_ROWS_AT_ONCE = 128;
+
+/** Darkens the fibres of the paper, and covers them with ink of one colour. @throws the signal's reason. */
+async function layGrainAndInk(picture: Wash, ink: (Ink & { colour: Colour }) | undefined, signal: AbortSignal) {
+  const cover = ink?.cover ?? new Uint8Array(picture.width * picture.height);
+  const [red, green, blue] = ink?.colour ?? [0, 0, 0];
+  const colour = { red: Math.round(red), green: Math.round(green), blue: Math.round(blue) };
+  for (let row = 0; row < picture.height; row += INKED_ROWS_AT_ONCE) {
+    await breathe();
+    signal.throwIfAborted();
+    inkRows(picture, row, Math.min(picture.height, row + INKED_ROWS_AT_ONCE), cover, colour);
+  }
+}
+
+/** Whole numbers alone: `(n * 257 + 32_768) >> 16` is a 255th of n. */
+function inkRows(
+  { width, pixels }: Wash,
+  from: number,
+  to: number,
+  cover: Uint8Array,
+  { red, green, blue }: { red: number; green: number; blue: number },
+): void {
+  const grain = grainTile();
+  for (let row = from, pixel = from * width, at = pixel * 3; row < to; row++) {
+    const grainRow = (row % GRAIN_SIDE) * GRAIN_SIDE;
+    for (let column = 0; column < width; column++, pixel++, at += 3) {
+      const ink = cover[pixel] as number;
+      const grey = grain[grainRow + (column % GRAIN_SIDE)] as number;
+      if (ink === 0 && grey === 255) continue;
+      const paper = ((255 - ink) * grey * 257 + 32_768) >> 16;
+      pixels[at] = (((pixels[at] as number) * paper + red * ink) * 257 + 32_768) >> 16;
+      pixels[at + 1] = (((pixels[at + 1] as number) * paper + green * ink) * 257 + 32_768) >> 16;
+      pixels[at + 2] = (((pixels[at + 2] as number) * paper + blue * ink) * 257 + 32_768) >> 16;
+    }
+  }
+}
+
+/** Lays a small picture over a part of a large one. Only the pixels below it are read: the whole would take five times as long. */
+async function layOver(sharp: SharpModule, { width, height, pixels }: Wash, overlay: Overlay): Promise<void> {
+  const [left, top] = [Math.max(0, overlay.left), Math.max(0, overlay.top)];
+  const right = Math.min(width, overlay.left + overlay.width);
+  const bottom = Math.min(height, overlay.top + overlay.height);
+  if (left >= right || top >= bottom) return;
+  const below = { left, top, width: right - left, height: bottom - top };
+  const cut = { ...below, left: left - overlay.left, top: top - overlay.top };
+  const laid = await sharp(pixels, { raw: { width, height, channels: 3 } })
+    .extract(below)
+    .composite([
+      { input: await sharp(overlay.input).extract(cut).png({ compressionLevel: 0 }).toBuffer(), left: 0, top: 0 },
+    ])
     .removeAlpha()
     .raw()
     .toBuffer();
-  const picture = sharp(laid, { raw: { width, height, channels: 3 } });
-  if (size.width !== width) picture.resize(size.width, size.height, { fit: 'fill' });
-  return encodeAs(picture, encoding);
+  for (let row = 0; row < below.height; row++) {
+    pixels.set(laid.subarray(row * below.width * 3, (row + 1) * below.width * 3), ((top + row) * width + left) * 3);
+  }
 }
 
 /** The part of a picture that a mask leaves open. */
@@ -342,7 +394,7 @@ export async function encodeEdited(
   return encodeAs(laid.removeAlpha(), encoding);
 }
 
-async function patchOf(sharp: SharpModule, { box, cover, drawing }: OpenPart & { drawing: Media }): Promise<Overlay> {
+async function patchOf(sharp: SharpModule, { box, cover, drawing }: OpenPart & { drawing: Media }) {
   const { width, height } = box;
   const drawn = await sharp(drawing.bytes).metadata();
   const [left, top] = [Math.floor((drawn.width - width) / 2), Math.floor((drawn.height - height) / 2)];
@@ -351,7 +403,7 @@ async function patchOf(sharp: SharpModule, { box, cover, drawing }: OpenPart & {
     .joinChannel(Buffer.from(cover.buffer), { raw: { width, height, channels: 1 } })
     .raw()
     .toBuffer();
-  return { input, raw: { width, height, channels: 4 }, left: box.x, top: box.y };
+  return { input, raw: { width, height, channels: 4 as const }, left: box.x, top: box.y };
 }
 
 async function encodeAs(picture: Sharp, { format, quality }: Encoding): Promise<Media> {
@@ -373,22 +425,21 @@ async function centred(image: Sharp, box: Box): Promise<Overlay> {
     input: data,
     left: Math.round(box.x + (box.width - info.width) / 2),
     top: Math.round(box.y + (box.height - info.height) / 2),
+    width: info.width,
+    height: info.height,
   };
 }
 
-let grain: Promise<Buffer> | undefined;
+let grain: Uint8Array | undefined;
 
-/** Fibres of the paper; the same for every picture. */
-function grainTile(): Promise<Buffer> {
-  grain ??= loadSharp().then((sharp) => {
-    const random = createRandom('paper');
-    const pixels = Buffer.alloc(GRAIN_SIDE * GRAIN_SIDE * 3, 255);
-    for (let pixel = 0; pixel < GRAIN_SIDE * GRAIN_SIDE; pixel++) {
-      if (random() < 0.3) pixels.fill(244 + Math.floor(random() * 2) * 5, pixel * 3, pixel * 3 + 3);
-    }
-    const raw = { width: GRAIN_SIDE, height: GRAIN_SIDE, channels: 3 } as const;
-    return sharp(pixels, { raw }).png().toBuffer();
-  });
+/** Fibres of the paper as brightness, 0 to 255, row by row; the same for every picture. */
+function grainTile(): Uint8Array {
+  if (grain) return grain;
+  const random = createRandom('paper');
+  grain = new Uint8Array(GRAIN_SIDE * GRAIN_SIDE).fill(255);
+  for (let pixel = 0; pixel < grain.length; pixel++) {
+    if (random() < 0.3) grain[pixel] = 244 + Math.floor(random() * 2) * 5;
+  }
   return grain;
 }
 
