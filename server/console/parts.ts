@@ -170,7 +170,7 @@ function limitsOf(budget: BudgetState, locale: Locale) {
 export function renderBudget(budget: BudgetState, locale: Locale): Html {
   return html`<ul class="stack-small">${limitsOf(budget, locale).map(
     ({ name, share, words, used }) =>
-      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}${share <= LOW_SHARE && html` · <strong class="low">${used}</strong>`}</span></span>${bar(share, 'used')}</li>`,
+      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}${share <= LOW_SHARE && html` · <strong class="low">${used}</strong>`}</span></span>${bar(share)}</li>`,
   )}</ul>`;
 }
 

@@ -286,14 +286,12 @@ export function emptyState(title: string, words: Html | string): Html {
 export const LOW_SHARE = 0.2;
 
 /**
- * A bar of an amount; text beside it states the same.
- * @param share What is left of it, from 0 to 1.
- * @param shows What fills the bar. Default: what is left.
+ * A bar that what is used fills; text beside it states the same.
+ * @param left Share that is left, from 0 to 1.
  */
-export function bar(share: number, shows: 'left' | 'used' = 'left'): Html {
-  const left = Math.min(1, Math.max(0, share));
-  const width = Math.round((shows === 'used' ? 1 - left : left) * 1_000) / 10;
-  const level = share <= 0 ? 'bar-out' : share <= LOW_SHARE ? 'bar-low' : 'bar-good';
+export function bar(left: number): Html {
+  const width = Math.round((1 - Math.min(1, Math.max(0, left))) * 1_000) / 10;
+  const level = left <= 0 ? 'bar-out' : left <= LOW_SHARE ? 'bar-low' : 'bar-good';
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="6"/></svg>`;
 }
 

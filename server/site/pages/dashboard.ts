@@ -134,7 +134,7 @@ ${allowances.map(
     left,
     limit,
   }) => html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
-<span class="figures">${t.left(count(left), count(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`,
+<span class="figures">${t.used(count(limit - left), count(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`,
 )}
 ${allowances.length === 0 && !isOperator && html`<p class="small muted">${t.unlimited}</p>`}
 ${!(isOperator && expiresAt === null) && html`<p class="small muted">${expiresAt === null ? t.doesNotExpire : t.validUntil(day(expiresAt))}</p>`}
@@ -162,7 +162,7 @@ ${rateLimits.families.map(
     limit,
     resetMs,
   }) => html`<div class="limit-row small"><span class="muted">${label}</span>${bar(limit === 0 ? 0 : remaining / limit)}
-<span class="figures">${t.free(count(remaining), count(limit))}</span>
+<span class="figures">${t.used(count(limit - remaining), count(limit))}</span>
 ${remaining === 0 && resetMs > 0 && html`<span class="small muted">${t.oneMore(Math.ceil(resetMs / 1_000))}</span>`}</div>`,
 )}
 <p class="small muted">${t.ofKey(html`<bdi>${rateLimits.keyName}</bdi>`)}</p></section>`;

@@ -226,7 +226,7 @@ function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTrans
   return html`<div class="pay">
 <div class="card stack">
 <div><p class="small muted">${t.toPay}</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
-${state === 'underpaid' && html`<div class="notice notice-warn stack-small">${bar(paidAmount / amount)}<p>${t.partly(money(paidAmount, currency), money(amount, currency))}</p></div>`}
+${state === 'underpaid' && html`<div class="notice notice-warn stack-small">${bar(1 - paidAmount / amount)}<p>${t.partly(money(paidAmount, currency), money(amount, currency))}</p></div>`}
 ${outcome && addsToPoints(outcome, locale) && html`<p class="small" id="outcome">${outcome}</p>`}
 <dl class="pay-facts">
 ${fact('amount', `${t.amount} (${currency})`, plainAmount(transfer.amount, currency), locale)}

@@ -151,7 +151,7 @@ describe('pages of the site', () => {
   it('report missing pages to browsers as a page, and to programs in JSON', async () => {
     const page = await visit(ann, '/nowhere');
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([404, 'text/html; charset=utf-8']);
-    expect(page.text).to.contain('Page not found').and.to.contain('route_not_found');
+    expect(page.text).to.contain('Page not found').and.to.contain('route_not_found').and.to.contain('/docs/search');
     for (const path of ['/nowhere', '/v1/nowhere']) {
       const headers = { accept: path === '/nowhere' ? 'application/json' : PAGE.accept };
       expect((await app.request(path, { headers })).json.error.code, path).to.equal('route_not_found');
@@ -169,7 +169,7 @@ describe('pages of the site', () => {
     expect(text).to.match(/<ol class="chart-values"[^>]*>(<li>.{10,90}<\/li>){30}<\/ol>/);
     expect(text)
       .to.match(/[\d,]+ of 30,000,000 left/)
-      .and.to.contain('23 of 30 free');
+      .and.to.contain('7 of 30 used');
     for (const { code } of orders) expect(text).to.contain(`href="/pay/${code}"`);
   });
 

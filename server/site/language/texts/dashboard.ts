@@ -34,7 +34,7 @@ const en = {
     opened: (grants: string) => `Your keys can use ${grants}.`,
     openedExcept: (grants: string, withheld: string) =>
       html`Your keys can use ${grants}, but not ${withheld}. For those, see the <a href="/plans">other plans</a> or ask <a href="/plans#support">support</a>.`,
-    left: (left: string, limit: string) => `${left} of ${limit} left`,
+    used: (used: string, limit: string) => `${used} of ${limit} used`,
     unlimited: 'Unlimited.',
     doesNotExpire: 'Does not expire.',
     validUntil: (day: Html) => html`Valid until ${day}.`,
@@ -53,7 +53,7 @@ const en = {
   },
   rates: {
     title: 'This minute',
-    free: (free: string, limit: string) => `${free} of ${limit} free`,
+    used: (used: string, limit: string) => `${used} of ${limit} used`,
     oneMore: (seconds: number) => `One more in ${counted(seconds, 'second')}`,
     ofKey: (key: Html) => html`Requests of the key “${key}”. Each counts for 60 seconds.`,
   },
@@ -126,7 +126,7 @@ const vi: typeof en = {
     opened: (grants) => `Khóa của bạn dùng được ${grants}.`,
     openedExcept: (grants, withheld) =>
       html`Khóa của bạn dùng được ${grants}, nhưng không dùng được ${withheld}. Để dùng, hãy xem <a href="/plans">các gói khác</a> hoặc hỏi <a href="/plans#support">hỗ trợ</a>.`,
-    left: (left, limit) => `còn ${left} / ${limit}`,
+    used: (used, limit) => `đã dùng ${used} / ${limit}`,
     unlimited: 'Không giới hạn.',
     doesNotExpire: 'Không hết hạn.',
     validUntil: (day) => html`Dùng được đến ${day}.`,
@@ -144,7 +144,7 @@ const vi: typeof en = {
   },
   rates: {
     title: 'Phút này',
-    free: (free, limit) => `còn ${free} / ${limit}`,
+    used: (used, limit) => `đã dùng ${used} / ${limit}`,
     oneMore: (seconds) => `Thêm một lượt sau ${count(seconds)} giây`,
     ofKey: (key) => html`Yêu cầu của khóa “${key}”. Mỗi yêu cầu được tính trong 60 giây.`,
   },
