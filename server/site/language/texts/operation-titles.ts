@@ -66,6 +66,6 @@ export const VIETNAMESE_OPERATIONS: Readonly<Record<string, string>> = {
   'Create the first API key': 'Tạo khóa API đầu tiên',
   'Create an API key': 'Tạo khóa API',
   'Change an API key': 'Sửa khóa API',
-  'Rotate an API key': 'Cấp khóa API mới',
+  'Rotate an API key': 'Thay khóa API',
   'Revoke an API key': 'Thu hồi khóa API',
 };

@@ -91,7 +91,7 @@ const vi: typeof en = {
   'link.unblocked': 'Bỏ chặn liên kết',
   'key.created': 'Tạo khóa',
   'key.updated': 'Sửa khóa',
-  'key.rotated': 'Cấp khóa mới',
+  'key.rotated': 'Thay khóa',
   'key.revoked': 'Thu hồi khóa',
   'budget.changed': 'Đổi hạn mức',
   'balance.allowed': 'Cho phép nạp tiền',
