@@ -1,13 +1,14 @@
 /*
  * The page of an error: what it is, why in plain words, what a person can do, with the place where that is done, and the
- * request id for the support. The code is in the markup alone.
+ * request id for the support. A wrong address gets the page that has nearly this address, a search, and the places where
+ * most people go. The code is in the markup alone.
  */
 
-import type { GatewayError } from '../../core/runtime/index.js';
+import { closestMatch, type GatewayError } from '../../core/runtime/index.js';
 import type { RequestContext } from '../http/index.js';
 import { type Html, html } from './html.js';
 import { type Locale, localeOf } from './language/index.js';
-import { contactUrl, renderPage } from './page.js';
+import { contactUrl, copyButton, renderPage } from './page.js';
 import { viewerOf } from './visit.js';
 
 type Label = 'signIn' | 'signInAgain' | 'console' | 'images' | 'orders' | 'keys' | 'plans';
@@ -51,17 +52,33 @@ export async function renderFailure({ code, message }: GatewayError, context: Re
       viewer: signedIn && viewerOf(signedIn, locale),
       content: html`<div class="frame frame-narrow failure" data-code="${code}">
 <div class="page-head"><h1>${title}</h1><p role="alert">${words} ${next}</p></div>
-<div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button${path !== undefined && html` button-quiet`}" href="/">${t.homePage}</a>${code === 'route_not_found' && otherPages(locale)}${supportLink(locale)}</div>
-<dl class="facts small">${locale.language === 'en' && (!known || DETAILED.has(code)) && html`<div><dt>${t.detail}</dt><dd>${message}</dd></div>`}<div><dt>${t.request}</dt><dd class="mono">${context.state.requestId}</dd></div></dl>
+${
+  code === 'route_not_found'
+    ? otherPages(at, locale)
+    : html`<div class="row">${path !== undefined && label !== undefined && html`<a class="button" href="${path}">${t[label]}</a>`}<a class="button${path !== undefined && html` button-quiet`}" href="/">${t.homePage}</a>${supportLink(locale)}</div>`
+}
+<dl class="facts small">${locale.language === 'en' && (!known || DETAILED.has(code)) && html`<div><dt>${t.detail}</dt><dd>${message}</dd></div>`}<div><dt>${t.request}</dt><dd class="row"><code id="request-id">${context.state.requestId}</code>${copyButton('request-id', t.request, locale)}</dd></div></dl>
 </div>`,
     },
     locale,
   );
 }
 
+/** Paths of pages that a wrong address may have been meant to lead to. */
+const PATHS = [
+  ...['/dashboard', '/keys', '/usage', '/requests', '/images', '/orders', '/plans'],
+  ...['/models', '/playground', '/setup', '/docs', '/status', '/login'],
+];
+const PLACES = ['playground', 'models', 'setup', 'docs'] as const;
+
 /** Where a wrong address may have been meant to lead. */
-function otherPages({ texts: { layout: t } }: Locale): Html {
-  return html`<a class="button button-quiet" href="/playground">${t.playground}</a><a class="button button-quiet" href="/docs">${t.documentation}</a>`;
+function otherPages(at: string, locale: Locale): Html {
+  const { failure: t, layout, documentation } = locale.texts;
+  const meant = closestMatch(at, PATHS);
+  return html`${meant !== undefined && html`<div class="row"><a class="button" href="${meant}">${t.meant(meant)}</a></div>`}
+<form class="form-row" role="search" action="/docs/search"><div class="field"><label for="failure-query">${documentation.searchLabel}</label><input class="input" id="failure-query" name="q" type="search" maxlength="100" required></div><button class="button${meant !== undefined && html` button-quiet`}">${documentation.search}</button></form>
+<ul class="failure-places">${PLACES.map((place) => html`<li><a href="/${place}">${layout[place]}</a><span class="small muted">${t.places[place]}</span></li>`)}</ul>
+${supportLink(locale)}`;
 }
 
 function supportLink({ texts, brand: { support } }: Locale): Html | undefined {

@@ -25,16 +25,23 @@ const en = {
   keys: 'Your keys',
   plans: 'See the plans',
   detail: 'Detail',
-  request: 'Request',
+  request: 'Request id',
+  meant: (path: string) => `Did you mean ${path}?`,
+  places: {
+    playground: 'Links, chats, audio and images, in the browser.',
+    models: 'What each model does, and by which route.',
+    setup: 'Editors, programs and libraries, ready to copy.',
+    docs: 'Guides, and every route with examples.',
+  },
   other: {
     title: 'This did not work',
-    next: 'Go back and try again. If it happens again, tell the support the request.',
+    next: 'Go back and try again. If it happens again, tell the support the request id.',
   } as FailureTexts,
   codes: {
     route_not_found: {
       title: 'Page not found',
       words: 'The address is wrong, or the page no longer exists.',
-      next: 'Check the address, or begin at the home page.',
+      next: 'Check the address, search, or open one of these.',
     },
     image_not_found: {
       title: 'Image not found',
@@ -154,8 +161,8 @@ const en = {
     },
     internal_error: {
       title: 'Something broke on our side',
-      words: 'It has been logged with the request below.',
-      next: 'Try again in a moment. If it happens again, tell the support the request.',
+      words: 'It has been logged with the request id below.',
+      next: 'Try again in a moment. If it happens again, tell the support the request id.',
     },
   } as Codes,
 };
@@ -170,7 +177,14 @@ const vi: typeof en = {
   keys: 'Khóa của bạn',
   plans: 'Xem các gói',
   detail: 'Chi tiết',
-  request: 'Yêu cầu',
+  request: 'Mã yêu cầu',
+  meant: (path) => `Có phải bạn muốn mở ${path}?`,
+  places: {
+    playground: 'Liên kết, trò chuyện, âm thanh và ảnh, ngay trong trình duyệt.',
+    models: 'Mỗi mô hình làm gì và dùng qua đường dẫn nào.',
+    setup: 'Trình soạn mã, chương trình và thư viện, sẵn để sao chép.',
+    docs: 'Hướng dẫn và mọi đường dẫn, kèm ví dụ.',
+  },
   other: {
     title: 'Không thực hiện được',
     next: 'Hãy quay lại và thử lại. Nếu vẫn lỗi, hãy gửi mã yêu cầu cho bộ phận hỗ trợ.',
@@ -179,7 +193,7 @@ const vi: typeof en = {
     route_not_found: {
       title: 'Không tìm thấy trang',
       words: 'Địa chỉ sai hoặc trang không còn nữa.',
-      next: 'Hãy kiểm tra địa chỉ hoặc bắt đầu từ trang chủ.',
+      next: 'Hãy kiểm tra địa chỉ, tìm kiếm hoặc mở một trang dưới đây.',
     },
     image_not_found: {
       title: 'Không tìm thấy ảnh',
