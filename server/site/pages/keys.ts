@@ -1,7 +1,7 @@
 /*
  * The page of an account's keys: each in a row with its last use and usage of 30 days, its limits in a line with what is
- * left of its budgets, and the forms to change, rotate and revoke it. A number of failures leads to those requests.
- * Reading works without scripts. Keys that are no longer valid stand below, without forms. While a new key is shown, the
+ * used of its budgets, and the forms to change, rotate and revoke it. A number of failures leads to those requests.
+ * The form of a new one is behind a button, or there at once for the first. Reading works without scripts. Keys that are no longer valid stand below, without forms. While a new key is shown, the
  * forms are hidden: they speak of the keys before it.
  */
 
@@ -24,7 +24,7 @@ import {
   SHOWN_DEAD,
 } from '../components/keys.js';
 import type { Locale } from '../language/index.js';
-import { bar, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
+import { bar, type Html, html, type Page, scriptedButton } from '../page.js';
 
 /** A key with its limits and usage. */
 export interface KeyDetails extends KeyView, Pick<ApiKeyRecord, 'own' | 'rpm' | 'planRpm' | 'replacedBy'> {
@@ -67,18 +67,28 @@ export function keysPage(view: KeysView, locale: Locale): Omit<Page, 'viewer'> {
 <div class="page-head"><h1>${t.title}</h1><p>${t.words(html`<strong>${view.planName}</strong>`)}</p>${accountPages(PATH, locale)}</div>
 <div class="stack">
 ${renderChanged(view.changed, locale)}
-<section class="card stack" aria-label="${t.create}">
+<div class="key-top">
+${valid.length > 0 ? html`<div class="key-heading"><h2>${t.yours}</h2><p class="small muted">${t.facts.range(view.range.days)}</p></div>` : html`<h2 class="no-keys">${view.keys.length === 0 ? t.first : t.noneValid}</h2>`}
 ${renderNewKey(PATH, locale)}
-${renderKeyCreation(locale, limitFields(view.choices, locale))}
-</section>
-<div class="row row-apart key-heading${view.keys.length === 0 && ' no-keys'}"><h2>${t.yours}</h2>${valid.length > 0 && html`<p class="small muted">${t.facts.range(view.range.days)}</p>`}</div>
-${view.keys.length === 0 && html`<div class="no-keys">${emptyState(t.none, t.noneWords)}</div>`}
+${renderCreation(view, valid.length === 0, locale)}
+</div>
 ${valid.length > 0 && html`<ul class="card key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
 ${renderDead(dead, locale)}
 ${view.groups.map((group) => renderGroup(group, locale))}
 </div>
 </div>`,
   };
+}
+
+/** The form of a new key: behind a button, and at once where no key is valid. */
+function renderCreation({ choices }: KeysView, isFirst: boolean, locale: Locale): Html {
+  const t = locale.texts.keys;
+  const form = renderKeyCreation(locale, limitFields(choices, locale));
+  if (isFirst) {
+    return html`<section class="card stack no-keys" aria-label="${t.create}">${form}<p class="small muted key-next">${t.firstWords}</p></section>`;
+  }
+  return html`<details class="key-creation"><summary class="button"><span class="when-closed">${t.newOne}</span><span class="when-open">${t.close}</span></summary>
+<section class="card stack" aria-label="${t.create}">${form}</section></details>`;
 }
 
 /** The keys of a group that the user belongs to. */
@@ -167,7 +177,7 @@ function renderEnd(expiresAt: number, own: KeyDetails['own'], locale: Locale): H
   return own?.expiresAt === expiresAt ? day : locale.texts.keys.facts.withPlan(day);
 }
 
-/** What is left of a budget of one amount. */
+/** What is used of a budget of one amount. */
 function renderBudget(budget: BudgetState, { texts, count, cost }: Locale): Html {
   const { allowances, plan } = texts.dashboard;
   const { resets, currency, requestLimit, tokenLimit, costLimit } = budget;
@@ -177,9 +187,8 @@ function renderBudget(budget: BudgetState, { texts, count, cost }: Locale): Html
       : tokenLimit !== null
         ? [allowances.tokens[resets], tokenLimit, budget.tokensUsed + budget.tokensReserved, count]
         : [allowances.requests[resets], requestLimit ?? 0, budget.requestsUsed, count];
-  const left = Math.max(0, limit - used);
   return html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
-<span class="figures">${plan.left(show(left), show(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`;
+<span class="figures">${plan.used(show(Math.min(used, limit)), show(limit))}</span></div>${bar(limit === 0 ? 0 : 1 - used / limit)}</div>`;
 }
 
 function renderChange(key: KeyDetails, { choices }: KeysView, locale: Locale): Html {

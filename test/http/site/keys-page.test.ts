@@ -70,7 +70,7 @@ describe('the page of keys', () => {
     const card = cardOf(text, id);
     expect(text).not.to.contain('<script>alert');
     expect(factsOf(card)).to.deep.include({ 'Can use': 'Images', Models: 'm-5.4', 'Requests a minute': '7 of 30' });
-    expect(card).to.contain('Requests today').and.to.contain('1,000 of 1,000 left');
+    expect(card).to.contain('Requests today').and.to.contain('0 of 1,000 used');
     const checked = [...card.matchAll(/value="([^"]*)" checked/g)].map(([, value]) => value);
     expect(checked).to.deep.equal(['images', 'm-5.4']);
     expect(card).to.match(/name="rpm"[^>]* max="30"[^>]* value="7"/);
@@ -111,7 +111,7 @@ describe('the page of keys', () => {
 
   it('offers what the free tier has before there is a plan, and says what comes next', async () => {
     const text = await read(await app.signedIn('new@example.com'));
-    expect(text).to.contain('No key yet').and.to.contain('Name one and create it.');
+    expect(text).to.contain('Your first key').and.to.contain('set up a client').and.not.to.contain('New key<');
     expect(text.match(/name="grants"/g)).to.have.length(1);
     expect(text).to.match(/name="rpm"[^>]* max="30"/);
     expect(Buffer.byteLength(text)).to.be.below(60_000);

@@ -72,7 +72,7 @@ export function accountPages({ orders, image, device, agent }: UsedPages): reado
   return [
     { name: 'dashboard', path: '/dashboard' },
     { name: 'keys', path: '/keys' },
-    { name: 'keys-form', path: '/keys', prepare: openFirst('details') },
+    { name: 'keys-form', path: '/keys', prepare: openKeyForm },
     { name: 'usage', path: '/usage' },
     { name: 'usage-models', path: '/usage?by=model' },
     { name: 'requests', path: '/requests' },
@@ -174,6 +174,11 @@ function sampleUrl(wanted: string): string {
 
 function openFirst(selector: string): (page: Page) => Promise<unknown> {
   return (page) => page.locator(`main ${selector}:not(.fold)`).first().locator('> summary').click();
+}
+
+async function openKeyForm(page: Page): Promise<void> {
+  await openFirst('.key-creation')(page);
+  await openFirst('.key-creation details')(page);
 }
 
 /** The first dialog of a page of the console. */
