@@ -78,7 +78,7 @@ function otherPages(at: string, locale: Locale): Html {
   return html`${meant !== undefined && html`<div class="row"><a class="button" href="${meant}">${t.meant(meant)}</a></div>`}
 <form class="form-row" role="search" action="/docs/search"><div class="field"><label for="failure-query">${documentation.searchLabel}</label><input class="input" id="failure-query" name="q" type="search" maxlength="100" required></div><button class="button${meant !== undefined && html` button-quiet`}">${documentation.search}</button></form>
 <ul class="failure-places">${PLACES.map((place) => html`<li><a href="/${place}">${layout[place]}</a><span class="small muted">${t.places[place]}</span></li>`)}</ul>
-${supportLink(locale)}`;
+${locale.brand.support !== undefined && html`<div class="row">${supportLink(locale)}</div>`}`;
 }
 
 function supportLink({ texts, brand: { support } }: Locale): Html | undefined {

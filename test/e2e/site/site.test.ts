@@ -163,7 +163,7 @@ describe('pages of the site in a real browser', () => {
   it('offer every model of a new key on a phone, and tick all or none with one press', async () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.goto(`${app.url}/keys`);
-    await page.getByText('New key').click();
+    await page.locator('.key-creation > summary').click();
     await page.getByText('Limits and access').click();
     const models = page.locator('form:has(#key-name) fieldset').filter({ hasText: 'Models (8)' });
     await models.getByText('Choose some').click();

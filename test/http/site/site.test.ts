@@ -168,7 +168,7 @@ describe('pages of the site', () => {
     expect(text).not.to.contain(key).and.not.to.contain(key.slice(15));
     expect(text).to.match(/<ol class="chart-values"[^>]*>(<li>.{10,90}<\/li>){30}<\/ol>/);
     expect(text)
-      .to.match(/[\d,]+ of 30,000,000 left/)
+      .to.match(/[\d,]+ of 30,000,000 used/)
       .and.to.contain('7 of 30 used');
     for (const { code } of orders) expect(text).to.contain(`href="/pay/${code}"`);
   });
