@@ -266,6 +266,13 @@ export function clock(seconds: number): string {
   return hours > 0 ? `${hours}:${tail}` : tail;
 }
 
+/** `23:03:32`, as the page of an order writes it. */
+export function timeLeft(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
+  return parts.map((part) => String(part).padStart(2, '0')).join(':');
+}
+
 /** Money in the major unit of its currency. Unknown currencies are printed beside the number. */
 export function price(value: number, currency: string | undefined): string {
   try {

@@ -2,6 +2,7 @@
  * Follows an open order on the payment page: it shows the time left, waits for a change, and then loads the page again.
  */
 
+import { timeLeft } from './elements.js';
 import { fieldOf, pause, RequestProblem, requestJson } from './requests.js';
 import { textsOf } from './texts.js';
 
@@ -53,11 +54,4 @@ async function follow(code: string, before: string): Promise<void> {
 /** Once: a repeated text would be read out again. */
 function announce(words: string): void {
   if (waiting && waiting.textContent !== words) waiting.textContent = words;
-}
-
-/** The state at the rendering of the page. */
-function timeLeft(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
-  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
-  return parts.map((part) => String(part).padStart(2, '0')).join(':');
 }

@@ -6,6 +6,7 @@
 
 import { clock, element } from '../elements.js';
 import { textsOf } from '../texts.js';
+import { drawWaveform } from './waveform.js';
 
 const t = textsOf('playground-links');
 /** Shorter audio is searched in steps of a tenth of a second. */
@@ -102,8 +103,8 @@ export function seekBar({ playFrom, onTime }: Seekable): SeekBar {
   };
 }
 
-/** Audio with a bar of controls. @param name What it is, for screen readers. */
-export function soundPlayer(audio: HTMLAudioElement, name: string): HTMLElement {
+/** Audio with a bar of controls. @param name What it is, for screen readers. @param sound Drawn above the slider. Default: nothing is. */
+export function soundPlayer(audio: HTMLAudioElement, name: string, sound?: Blob): HTMLElement {
   const seek = seekBar({
     playFrom: (seconds) => {
       audio.currentTime = seconds;
@@ -113,6 +114,9 @@ export function soundPlayer(audio: HTMLAudioElement, name: string): HTMLElement 
   const bar = element('div', { class: 'player-bar' }, playButton(audio), seek.element, muteButton(audio));
   const player = element('div', { class: 'sound-player', role: 'group', 'aria-label': name }, audio, bar);
   audio.controls = false;
+  const slider = seek.element.querySelector('input');
+  // Without it, as with audio that cannot be decoded, the slider is plain.
+  if (sound && slider) drawWaveform(slider, audio, sound).catch(() => undefined);
   audio.addEventListener('durationchange', () => {
     const { duration } = audio;
     if (Number.isFinite(duration)) return seek.setLength(duration, duration < SHORT_S ? 0.1 : 1);

@@ -62,7 +62,7 @@ class Card {
     const src = this.addressOf(blob);
     const facts = [textAt(sent, 'model'), textAt(sent, 'voice'), bytes(blob.size)].filter((fact) => fact !== undefined);
     return [
-      soundPlayer(element('audio', { src }), label),
+      soundPlayer(element('audio', { src }), label, blob),
       ...(source === undefined ? [] : [element('p', { class: 'audio-source', dir: 'auto' }, source)]),
       element(
         'div',
@@ -205,7 +205,7 @@ function transcriptParts(transcript: unknown, recording: File): Node[] {
   words.append(...lines.map((line) => line.element));
   const name = recording.name.replace(/\.[^.]*$/, '');
   return [
-    soundPlayer(audio, recording.name),
+    soundPlayer(audio, recording.name, recording),
     words,
     element(
       'div',
@@ -289,7 +289,7 @@ function recordingsOf(id: string): FileDrop {
 
 /** The address lasts as long as the page, as the file may be sent again. */
 function playerOf(file: File): HTMLElement {
-  return soundPlayer(element('audio', { src: URL.createObjectURL(file), preload: 'metadata' }), file.name);
+  return soundPlayer(element('audio', { src: URL.createObjectURL(file), preload: 'metadata' }), file.name, file);
 }
 
 /** @throws FieldProblem */
