@@ -57,6 +57,19 @@ export function userEntry(turn: Turn, version: Version & { isAnswered: boolean }
   );
 }
 
+/** Shows that a message waits for the gateway: until then it does not look like one that was sent. @returns Ends it. */
+export function showWaiting(entry: HTMLElement | null): () => void {
+  const foot = entry?.querySelector('.chat-foot');
+  if (!entry || !foot) return () => {};
+  const before = [...foot.childNodes];
+  entry.classList.add('chat-unsent');
+  foot.replaceChildren(progress(t.waiting));
+  return () => {
+    entry.classList.remove('chat-unsent');
+    foot.replaceChildren(...before);
+  };
+}
+
 function isLong({ text }: Turn): boolean {
   return text.length > SHORT_TEXT || text.split('\n').length > SHORT_LINES;
 }
@@ -118,7 +131,7 @@ export class AnswerEntry {
     if (this.#markdown) this.#markdown.update(text, this.#isWhole);
     else this.#text.textContent = text;
     this.#text.classList.toggle('chat-plain', !this.#markdown);
-    this.#progress = isGrowing ? (this.#progress ?? progress()) : undefined;
+    this.#progress = isGrowing ? (this.#progress ?? progress(t.writing)) : undefined;
     const parts = version ? this.#facts(version) : [this.#progress ?? ''];
     // What is there already stays, so that it does not begin to move anew.
     if (this.#foot.firstChild !== this.#progress) this.#foot.replaceChildren(...parts);
@@ -155,10 +168,10 @@ export class AnswerEntry {
 }
 
 /** With its running seconds, which are only visible, until it is removed. */
-function progress(): HTMLElement {
+function progress(words: string): HTMLElement {
   const startedAt = Date.now();
   const seconds = element('span', { class: 'figures', 'aria-hidden': 'true' });
-  const made = element('span', { class: 'small muted chat-writing' }, `${t.writing} `, seconds);
+  const made = element('span', { class: 'small muted chat-writing' }, `${words} `, seconds);
   const show = () => {
     seconds.textContent = fill(t.seconds, { count: Math.round((Date.now() - startedAt) / 1_000) });
   };

@@ -7,10 +7,10 @@
 
 import { byId, confirm, element, FieldProblem, showProblem } from '../elements.js';
 import { fill, textsOf } from '../texts.js';
-import { isStillAt, onSubmit, startFileDrop, toDataUri } from '../work.js';
+import { isStillAt, onSubmit, showCost, startFileDrop, toDataUri } from '../work.js';
 import { showCode } from './chat-code.js';
 import { type Attachment, Conversation, ConversationStore, type Turn } from './chat-conversation.js';
-import { AnswerEntry, type TurnActions, userEntry } from './chat-entry.js';
+import { AnswerEntry, showWaiting, type TurnActions, userEntry } from './chat-entry.js';
 import { bodyOf, type ChatSettings, codeOfChat, loggedUse, sendChat } from './chat-request.js';
 
 const t = textsOf('playground-chat');
@@ -124,11 +124,13 @@ async function answer(asked: Turn): Promise<void> {
   const turn = conversation.add({ parent: asked.id, role: 'assistant', text: '', model: current.model });
   render();
   save();
+  const isSent = showWaiting(document.getElementById(`turn-${asked.id}`));
   showEnd();
   let requestId: string | undefined;
   try {
     const arriving = await sendChat(bodyOf(path, current), controller.signal);
     ({ requestId } = arriving);
+    isSent();
     turn.isMock = arriving.isMock;
     const show = throttled(() => follow(() => answers.get(turn.id)?.show(undefined)));
     for await (const { text = '', thought = '', usage, finish } of arriving.steps) {
@@ -339,6 +341,7 @@ async function restore(): Promise<void> {
 /** Beside the folded settings of a phone. */
 function nameModel(): void {
   byId('chat-chosen', HTMLElement).textContent = settings().model;
+  showCost(form);
 }
 
 /** A model that is no longer offered stays unchosen. */
