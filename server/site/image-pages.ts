@@ -180,11 +180,11 @@ class ImagePages {
   #models(models: readonly ModelChoice[], suits: (model: OfferedModel) => boolean = () => true): ModelChoice[] {
     const { gateway } = this.#services;
     const aliases = new Set(gateway.models().flatMap(({ id, aliasOf }) => (aliasOf === undefined ? [] : [id])));
-    const choices = models.flatMap(({ id, isMock }): [string, ModelChoice][] => {
+    const choices = models.flatMap(({ id, isMock, prices }): [string, ModelChoice][] => {
       const model = gateway.imageProvider(id)?.models.find((offered) => offered.id === id);
       if (aliases.has(id) || !model || !suits(model)) return [];
       const takesSeed = model.takes?.includes('seed') === true;
-      return [[shownImageModel(id), { id: shownImageModel(id), isMock, takesSeed }]];
+      return [[shownImageModel(id), { id: shownImageModel(id), isMock, takesSeed, prices }]];
     });
     return [...new Map(choices).values()];
   }

@@ -112,6 +112,19 @@ export function loadModels(sources: ModelSources): readonly ModelEntry[] {
   });
 }
 
+/** The price of a link, at most; of several platforms that of the dearest. Empty unless each has one. */
+export function pricesOfLinks({
+  gateway,
+  prices,
+}: {
+  gateway: Pick<Gateway, 'platforms'>;
+  prices: Prices | undefined;
+}): readonly PriceLine[] {
+  const costs = gateway.platforms().map(({ key }) => prices?.highestCostOf({ model: '', links: [key] }) ?? null);
+  if (costs.length === 0 || costs.some((cost) => cost === null)) return [];
+  return lines(prices, [['link', Math.max(...costs.map(Number)), true]]);
+}
+
 export function loadPlatforms({ gateway, prices }: ModelSources): readonly PlatformEntry[] {
   return gateway.platforms().map(({ key, name, linkForms, features }) => ({
     ...{ key, name, linkForms, features },
@@ -155,7 +168,8 @@ function limitsOf(model: ReadyModel, { gateway, audioMaxBytes }: ModelSources): 
 const TOKENS = 100_000;
 const NOTHING = { inputTokens: null, cachedTokens: null, outputTokens: null, characters: null, seconds: null } as const;
 
-function pricesOf(model: string, own: readonly ReadyModel[], prices: Prices | undefined): readonly PriceLine[] {
+/** Prices of a model, of those that are known. */
+export function pricesOf(model: string, own: readonly ReadyModel[], prices: Prices | undefined): readonly PriceLine[] {
   const of = (use: { inputTokens?: number; outputTokens?: number; characters?: number; seconds?: number }) =>
     prices?.costOf({ ...NOTHING, ...use, model });
   const isImage = own.some(({ kind }) => kind === 'image');

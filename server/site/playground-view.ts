@@ -12,6 +12,7 @@ import { type PlanTerms, type PlanTermsOptions, termsAt } from '../plans/index.j
 import type { Prices } from '../prices/index.js';
 import { isModelAllowed } from '../usage/index.js';
 import type { Locale } from './language/index.js';
+import { type PriceLine, pricesOf, pricesOfLinks } from './model-views.js';
 import { describeWithheld, type PlanWords } from './views.js';
 
 /** A model that can be chosen. */
@@ -21,6 +22,8 @@ export interface ModelChoice {
   isMock: boolean;
   /** Whether an image model uses a seed. */
   takesSeed?: boolean;
+  /** What the account pays for it; empty if that is not known. */
+  prices: readonly PriceLine[];
 }
 
 export interface LinkExample {
@@ -45,6 +48,8 @@ export interface PlaygroundView {
   currency: string | undefined;
   withheld: Withheld;
   platforms: readonly { key: string; name: string }[];
+  /** Of a link, at most; empty if that is not known. */
+  linkPrices: readonly PriceLine[];
   /** A link of each platform to try. */
   examples: readonly LinkExample[];
   /** Whether recorded replies answer the examples, without the platforms. */
@@ -85,7 +90,7 @@ export async function loadPlayground(
   const { catalogue, gateway, prices, recordedLinks, baseUrl } = sources;
   const plan = await planOf(sources, user);
   const mocks = mockEntries(gateway);
-  const audioModels = choicesOf(gateway, 'audio', { mocks, plan });
+  const audioModels = choicesOf(sources, 'audio', { mocks, plan });
   const audio = (operation: 'speak' | 'transcribe' | 'changeVoice' | 'generateSound') =>
     audioModels.filter(({ id }) => gateway.audioProvider(id, operation));
   return {
@@ -94,10 +99,11 @@ export async function loadPlayground(
     currency: prices?.currency,
     withheld: withheldOf(plan, { catalogue, locale }),
     platforms: gateway.platforms(),
+    linkPrices: pricesOfLinks({ gateway, prices }),
     examples: examplesOf(gateway, recordedLinks),
     isRecorded: recordedLinks !== undefined,
     models: {
-      text: choicesOf(gateway, 'text', { mocks, plan }),
+      text: choicesOf(sources, 'text', { mocks, plan }),
       speak: audio('speak'),
       transcribe: audio('transcribe'),
       changeVoice: audio('changeVoice'),
@@ -122,7 +128,7 @@ export async function loadImageOffer(
 ): Promise<ImageOffer> {
   const { catalogue, gateway } = sources;
   const withheld = withheldOf(await planOf(sources, user), { catalogue, locale });
-  return { withheld, models: choicesOf(gateway, 'image', { mocks: mockEntries(gateway) }) };
+  return { withheld, models: choicesOf(sources, 'image', { mocks: mockEntries(gateway) }) };
 }
 
 async function planOf(sources: PlaygroundSources, user: UserRecord): Promise<PlaygroundPlan> {
@@ -136,7 +142,7 @@ function withheldOf({ grants, planId }: PlaygroundPlan, words: PlanWords): Withh
 
 /** @param options `plan` omits the models that it does not allow. Default: none is omitted. */
 function choicesOf(
-  gateway: PlaygroundGateway,
+  { gateway, prices }: Pick<PlaygroundSources, 'gateway' | 'prices'>,
   kind: 'image' | 'text' | 'audio',
   { mocks, plan }: { mocks: ReadonlySet<string>; plan?: PlaygroundPlan },
 ): ModelChoice[] {
@@ -144,6 +150,6 @@ function choicesOf(
   const ids = models.map(({ id }) => id).filter((id) => !plan || isModelAllowed(plan, id, gateway.resolveModel));
   return orderModels(ids).map((id) => {
     const own = models.filter((model) => model.id === id);
-    return { id, isMock: own.every(({ entry }) => mocks.has(entry)) };
+    return { id, isMock: own.every(({ entry }) => mocks.has(entry)), prices: pricesOf(id, own, prices) };
   });
 }

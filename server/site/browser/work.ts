@@ -76,6 +76,8 @@ export function onSubmit(
   problem = form.querySelector('.problem'),
 ): void {
   const button = form.querySelector<HTMLButtonElement>('button:not([type="button"])');
+  form.addEventListener('change', () => showCost(form));
+  showCost(form);
   // The browser's own validation events do not bubble.
   form.addEventListener('invalid', ({ target }) => target instanceof Element && reveal(target), { capture: true });
   form.addEventListener('submit', async (event) => {
@@ -106,6 +108,13 @@ export function onSubmit(
   if ((globalThis as { pressedIn?: HTMLFormElement }).pressedIn !== form || button.matches(':disabled')) return;
   // All scripts of the page are there by then.
   queueMicrotask(() => form.requestSubmit());
+}
+
+/** What one run of the chosen model costs. */
+export function showCost(form: HTMLFormElement): void {
+  const shown = form.querySelector('.run-cost');
+  const model = form.elements.namedItem('model');
+  if (shown && model instanceof HTMLSelectElement) shown.textContent = model.selectedOptions[0]?.dataset.cost ?? '';
 }
 
 /** Whether the same request may work in a moment. */

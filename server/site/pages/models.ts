@@ -301,15 +301,29 @@ function limitsOf({ limits }: ModelEntry, { texts: { models: t }, count, dataSiz
   );
 }
 
-function renderPrices(prices: readonly PriceLine[], { texts: { models: t }, smallMoney }: Locale): Html | false {
-  if (prices.length === 0) return false;
+function renderPrices(prices: readonly PriceLine[], locale: Locale): Html | false {
+  const words = wordsOfPrices(prices, locale);
+  return (
+    words.length > 0 &&
+    html`<ul class="model-prices" aria-label="${locale.texts.models.prices}">${words.map((price) => html`<li>${price}</li>`)}</ul>`
+  );
+}
+
+/** Each price in words: `€0.02 for an image`. */
+export function wordsOfPrices(
+  prices: readonly PriceLine[],
+  { texts: { models: t }, smallMoney }: Locale,
+): readonly string[] {
   const written = ({ amount, currency, isHighest }: PriceLine) => {
     const price = smallMoney(amount, currency);
     return isHighest ? t.upTo(price) : price;
   };
   const [input, output] = (['input', 'output'] as const).map((of) => prices.find(({ unit }) => unit === of));
   const others = input && output ? prices.filter((price) => price !== input && price !== output) : prices;
-  return html`<ul class="model-prices" aria-label="${t.prices}">${input && output && html`<li>${t.inAndOut(written(input), written(output))}</li>`}${others.map((price) => html`<li>${t.unit(written(price), t.units[price.unit])}</li>`)}</ul>`;
+  return [
+    ...(input && output ? [t.inAndOut(written(input), written(output))] : []),
+    ...others.map((price) => t.unit(written(price), t.units[price.unit])),
+  ];
 }
 
 function pageLinks({ q, kind, page }: ModelSearch, many: number, { texts: { models: t } }: Locale): Html | false {

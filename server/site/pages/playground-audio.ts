@@ -7,7 +7,7 @@
 import type { Locale } from '../language/index.js';
 import { type Html, html, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../playground-view.js';
-import { fileDrop, modelSelect, workForm } from './playground-forms.js';
+import { fileDrop, modelSelect, runCost, workForm } from './playground-forms.js';
 
 /** Voices that every speech model supports or maps. */
 const VOICES = ['alloy', 'echo', 'fable', 'nova', 'onyx', 'shimmer'] as const;
@@ -65,7 +65,7 @@ function speech(page: PlaygroundView, locale: Locale): Html {
   const content = html`<div class="field"><label for="speech-text">${t.text}</label><textarea class="input" id="speech-text" name="text" data-param="input" rows="3" required maxlength="4096" placeholder="${t.textSample}"></textarea></div>
 <div class="options">${modelSelect('speech-model', models, locale)}${voiceSelect('speech-voice', locale)}
 <div class="field"><label for="speech-speed">${t.speed}</label><select class="input" id="speech-speed" name="speed">${SPEEDS.map((speed) => html`<option value="${speed}"${speed === '1' && html` selected`}>${speed}×</option>`)}</select></div></div>
-<div class="row">${scriptedButton(t.speak)}<button type="button" class="button button-quiet" id="speech-hear">${t.tryVoice}</button></div>`;
+<div class="row">${scriptedButton(t.speak)}<button type="button" class="button button-quiet" id="speech-hear">${t.tryVoice}</button>${runCost(models, locale)}</div>`;
   const form = workForm({ id: 'speech-form', page, grant: 'audio', models, content }, locale);
   const before = html`${wave()}<p>${t.speechBefore}</p>${tryButton('speech-text', models, page, locale)}`;
   return card({ id: 'speech', title: t.speech, form, before });
@@ -78,7 +78,7 @@ function transcription(page: PlaygroundView, locale: Locale): Html {
   const content = html`${recordingDrop('hearing', 'file', locale)}
 <div class="options">${modelSelect('hearing-model', models, locale)}
 <div class="field"><label for="hearing-language">${t.language}</label><select class="input" id="hearing-language" name="language"><option value="">${t.detect}</option>${languages.map(([code, name]) => html`<option value="${code}">${name}</option>`)}</select></div></div>
-<div class="row">${scriptedButton(t.transcribe)}</div>`;
+<div class="row">${scriptedButton(t.transcribe)}${runCost(models, locale)}</div>`;
   const form = workForm({ id: 'hearing-form', page, grant: 'audio', models, content }, locale);
   const before = html`<p>${t.hearingBefore}</p><dl class="audio-lines">${t.hearingLines.map(([time, words]) => html`<dt class="figures">${time}</dt><dd>${words}</dd>`)}</dl>`;
   return card({ id: 'hearing', title: t.transcription, form, before });
@@ -90,7 +90,7 @@ function soundEffects(page: PlaygroundView, locale: Locale): Html {
   const content = html`<div class="field"><label for="sound-text">${t.sound}</label><textarea class="input" id="sound-text" name="text" data-param="text" rows="2" required maxlength="1000" placeholder="${t.soundSample}"></textarea></div>
 <div class="options">${modelSelect('sound-model', models, locale)}
 <div class="field"><label for="sound-seconds">${t.seconds}</label><input class="input" id="sound-seconds" name="seconds" data-param="duration_seconds" type="number" min="0.5" max="30" step="0.5" inputmode="decimal" placeholder="${t.secondsHint}"></div></div>
-<div class="row">${scriptedButton(t.makeSound)}</div>`;
+<div class="row">${scriptedButton(t.makeSound)}${runCost(models, locale)}</div>`;
   const form = workForm({ id: 'sound-form', page, grant: 'audio', models, content }, locale);
   const before = html`${wave()}<p>${t.soundBefore}</p>${tryButton('sound-text', models, page, locale)}`;
   return card({ id: 'sound', title: t.sounds, form, before });
@@ -101,7 +101,7 @@ function voiceChanger(page: PlaygroundView, locale: Locale): Html {
   const { changeVoice: models } = page.models;
   const content = html`<p class="small muted">${t.changerWords}</p>${recordingDrop('changer', 'audio', locale)}
 <div class="options">${modelSelect('changer-model', models, locale)}${voiceSelect('changer-voice', locale)}</div>
-<div class="row">${scriptedButton(t.changeVoice)}</div>`;
+<div class="row">${scriptedButton(t.changeVoice)}${runCost(models, locale)}</div>`;
   const form = workForm({ id: 'changer-form', page, grant: 'audio', models, content }, locale);
   const before = html`${wave()}<p>${t.changerBefore}</p>`;
   return card({ id: 'changer', title: t.changer, form, before });

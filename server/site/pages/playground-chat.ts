@@ -6,7 +6,7 @@
 import type { Locale } from '../language/index.js';
 import { type Html, html, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../playground-view.js';
-import { closedForm, modelSelect } from './playground-forms.js';
+import { closedForm, modelSelect, runCost } from './playground-forms.js';
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 /** What the gateway reads for models; anything else is text, or refused with the reason. */
@@ -19,7 +19,7 @@ export function chatPanel(view: PlaygroundView, locale: Locale): Html {
 <form id="chat-form"><fieldset class="chat-page"${closed} data-account="${view.accountId}" data-priced="${view.currency ?? ''}">
 ${settings(view, locale)}
 ${tools(locale)}
-<div class="card chat-card">${conversation(locale)}${composer(locale)}</div>
+<div class="card chat-card">${conversation(locale)}${composer(view, locale)}</div>
 </fieldset></form>`;
 }
 
@@ -36,7 +36,8 @@ function conversation({ texts: { playgroundChat: t } }: Locale): Html {
 <p class="visually-hidden" id="chat-news" role="status"></p>`;
 }
 
-function composer({ texts: { playgroundChat: t } }: Locale): Html {
+function composer({ models }: PlaygroundView, locale: Locale): Html {
+  const { playgroundChat: t } = locale.texts;
   return html`<div class="chat-composer drop" data-drop="chat-files">
 <p class="problem" role="alert"></p>
 <div class="chat-box">
@@ -48,6 +49,7 @@ function composer({ texts: { playgroundChat: t } }: Locale): Html {
 <div class="row"><button type="button" class="button button-small" id="chat-stop" hidden>${t.stop}</button>${scriptedButton(t.send, 'button-small')}</div>
 </div>
 </div>
+${runCost(models.text, locale)}
 </div>`;
 }
 

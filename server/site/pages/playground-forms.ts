@@ -1,12 +1,14 @@
 /*
- * What the forms of the playground share: the choice of a model, files that are dropped or chosen, and a form that is
+ * What the forms of the playground share: the choice of a model, what a run of it costs, files that are dropped or chosen, and a form that is
  * disabled, with the reason, if the plan does not allow its work or no model is ready.
  */
 
 import type { Grant } from '../../keys/index.js';
 import type { Locale } from '../language/index.js';
+import type { PriceLine } from '../model-views.js';
 import { type Html, html } from '../page.js';
 import type { ModelChoice, Withheld } from '../playground-view.js';
+import { wordsOfPrices } from './models.js';
 
 export interface WorkForm {
   id: string;
@@ -43,14 +45,26 @@ export function closedForm(
 }
 
 /** A mock is named as one. @param chosen Default: the first one. */
-export function modelSelect(
-  id: string,
-  models: readonly ModelChoice[],
-  { texts: { playground: t } }: Locale,
-  chosen?: string,
-): Html {
+export function modelSelect(id: string, models: readonly ModelChoice[], locale: Locale, chosen?: string): Html {
+  const t = locale.texts.playground;
+  const cost = ({ prices }: ModelChoice) => prices.length > 0 && html` data-cost="${costWords(prices, locale)}"`;
   return html`<div class="field"><label for="${id}">${t.model}</label>
-<select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}"${model.id === chosen && html` selected`}${model.takesSeed && html` data-takes-seed`}>${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
+<select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}"${model.id === chosen && html` selected`}${model.takesSeed && html` data-takes-seed`}${cost(model)}>${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
+}
+
+/** What one run costs, beside its button; the script keeps it to the chosen model. False if no price is known. */
+export function runCost(models: readonly ModelChoice[], locale: Locale, chosen?: string): Html | false {
+  const model = models.find(({ id }) => id === chosen) ?? models[0];
+  return (
+    models.some(({ prices }) => prices.length > 0) &&
+    html`<span class="small muted run-cost">${costWords(model?.prices ?? [], locale)}</span>`
+  );
+}
+
+/** Prices in a line: `€0.02 for an image`. */
+export function costWords(prices: readonly PriceLine[], locale: Locale): string {
+  const isFree = prices.length > 0 && prices.every(({ amount }) => amount === 0);
+  return isFree ? locale.texts.playground.free : wordsOfPrices(prices, locale).join(' · ');
 }
 
 export interface FileDropView {

@@ -11,7 +11,7 @@ import { type Html, html, type Page, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../playground-view.js';
 import { audioPanel } from './playground-audio.js';
 import { chatPanel } from './playground-chat.js';
-import { filePick, workForm } from './playground-forms.js';
+import { costWords, filePick, workForm } from './playground-forms.js';
 
 /** Panels have the ids of their tabs; `#models` is an earlier name of the chat, and `#images` was a tab. */
 const TABS = [
@@ -68,7 +68,7 @@ ${examples.length > 0 && exampleLinks(view, locale)}
 <label class="check"><input type="checkbox" name="audio" checked> ${t.audio}</label>
 <label class="check"><input type="checkbox" name="background"> ${t.background}</label>
 </div></details>
-<a class="small" href="/models?kind=link">${t.supported}</a></div>`,
+<a class="small" href="/models?kind=link">${t.supported}</a>${view.linkPrices.length > 0 && html`<span class="small muted run-cost">${costWords(view.linkPrices, locale)}</span>`}</div>`,
   },
   locale,
 )}

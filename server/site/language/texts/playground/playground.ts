@@ -16,6 +16,7 @@ const en = {
   mock: (model: string) => `${model} (mock)`,
   seePlans: 'See the plans',
   noModel: 'Your account has no model for this.',
+  free: 'Free of charge',
 };
 
 const vi: typeof en = {
@@ -32,6 +33,7 @@ const vi: typeof en = {
   mock: (model) => `${model} (mô phỏng)`,
   seePlans: 'Xem các gói',
   noModel: 'Tài khoản chưa có mô hình cho phần này.',
+  free: 'Miễn phí',
 };
 
 export const playground = { en, vi };
