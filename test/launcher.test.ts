@@ -74,6 +74,15 @@ describe('the launcher in a new checkout', () => {
     expect(made.stdout).to.match(/sk-mg-\w{8}/);
   });
 
+  it('keeps what its modules use of others, but not what these assign again', async () => {
+    const program = await readFile(scriptOf('bundle/program.txt'), 'latin1');
+    const notKept = new Set([...program.matchAll(/(?<!\?\?= )\bimport_\w+\.run\.(\w+)/g)].map(([, name]) => name));
+    // All of them are of packages.
+    expect(notKept).to.include('processContainer');
+    expect(notKept.size).to.be.below(20);
+    expect(program).to.match(/new \(used\$\d+ \?\?= import_runtime\.run\.GatewayError\)\(/);
+  });
+
   it('gives a plugin from elsewhere the modules of the bundle that it runs', async () => {
     const text = "import 'mediagate/plugin';\nconsole.error(import.meta.resolve('mediagate/plugin'));\n";
     await writeFile(path.join(folder, 'own.mjs'), text);
