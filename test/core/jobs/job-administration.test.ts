@@ -108,7 +108,8 @@ for (const engine of engines) {
     });
 
     it('shows the worker of a job, and its last heartbeat', async () => {
-      const worker = await jobs.open(300);
+      // Heartbeats are a third of the lease apart; a busy machine must not miss three of them, or the job runs again.
+      const worker = await jobs.open(6_000);
       const job = await submit();
       jobs.work((_job, signal) => untilAborted(signal), { from: worker });
       const first = await until(async () => (await list({ state: 'running' }))[0]?.worker);
@@ -199,7 +200,7 @@ for (const engine of engines) {
     });
 
     it('stops the run of another process without counting a lost lease', async () => {
-      const worker = await jobs.open(300);
+      const worker = await jobs.open(3_000);
       const job = await submit({ quota });
       let signal: AbortSignal | undefined;
       jobs.work(

@@ -118,8 +118,9 @@ for (const engine of engines) {
     });
 
     it('are awaited while their process has a heartbeat, up to the timeout', async () => {
-      const working = await place.open({ processLeaseMs: 300, jobPollMs: 20 });
-      const other = await place.open({ processLeaseMs: 300, jobPollMs: 20 });
+      // The wait is longer than a lease.
+      const working = await place.open({ processLeaseMs: 900, jobPollMs: 20 });
+      const other = await place.open({ processLeaseMs: 900, jobPollMs: 20 });
       const { id } = await claim(working, 'a');
       await other.idempotentResponses.waitFor(id, { timeoutMs: 1_500 });
       expect(await other.idempotentResponses.claim(request('a'))).to.deep.equal({ state: 'running', id });
