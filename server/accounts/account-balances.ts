@@ -14,11 +14,11 @@ import {
   MAX_BALANCE,
   openBalance,
   putIn,
-  renderMoney,
   resumeBalance,
   takeOut,
 } from '../budgets/index.js';
 import { decodeBalance, type KeyBalance, lockKeys } from '../keys/index.js';
+import { decimal } from '../ledger/index.js';
 import type { TopUpTerms } from '../plans/index.js';
 import { type AccountRow, lockAccount, type PlanChange } from './account-plans.js';
 import type { AccountsOptions } from './accounts.js';
@@ -246,7 +246,7 @@ export class Balances {
 }
 
 function by(amount: number, { currency }: BudgetRow) {
-  return { action: 'balance.adjusted', to: renderMoney(amount, currency) } as const;
+  return { action: 'balance.adjusted', amount: decimal(amount), currency } as const;
 }
 
 async function readBalance(queries: Kysely<Tables>, accountId: string): Promise<BalanceState | undefined> {

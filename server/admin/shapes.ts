@@ -24,6 +24,8 @@ export const AuditLine = Type.Object({
   action: field(Text, 'What was done.', 'key.updated'),
   from: field(MaybeText, 'State before. Null without states.'),
   to: field(MaybeText, 'State after. Null without states.'),
+  amount: field(MaybeText, 'Money that was moved, in the currency. Null without money.', '24.00'),
+  currency: field(MaybeText, 'Its currency (ISO 4217). Null without money.', 'EUR'),
   note: field(MaybeText, 'The given reason. Null without one.'),
 });
 const audit = { audit: field(Type.Array(AuditLine), 'The history, newest first.') };

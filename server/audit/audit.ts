@@ -2,7 +2,7 @@
  * The audit log: who did what to which subject, written in the transaction of the action, so that neither exists
  * without the other. Rows are only ever added; an erasure clears words about a person in them. Rows of one subject are
  * numbered from 1. The caller holds the lock of the subject, so the numbers have no gaps. Notes are cut at 500
- * characters and actors at 200, without characters that cannot be stored.
+ * characters and actors at 200, without characters that cannot be stored. Money is an exact decimal, apart from words.
  */
 
 import {
@@ -32,6 +32,10 @@ export interface AuditEntry {
   /** States before and after, if the subject has states. */
   from: string | null;
   to: string | null;
+  /** Money that was moved, as a decimal in its currency: `24.00`; below 0 where it was taken away. */
+  amount: string | null;
+  /** ISO 4217. */
+  currency: string | null;
   /** The actor's note, at most 500 characters; for payments, the transfer. */
   note: string | null;
 }
@@ -118,7 +122,7 @@ const MAX_NOTE = 500;
 const MAX_ACTOR = 200;
 
 export type AuditLine = Pick<AuditEntry, 'subject' | 'at' | 'actor' | 'action'> &
-  Partial<Pick<AuditEntry, 'from' | 'to' | 'note'>>;
+  Partial<Pick<AuditEntry, 'from' | 'to' | 'note' | 'amount' | 'currency'>>;
 
 /** Adds a row. The caller holds the lock of the subject, so that numbers are consecutive. */
 export async function writeAudit(transaction: Transaction<Tables>, line: AuditLine): Promise<void> {
@@ -127,10 +131,10 @@ export async function writeAudit(transaction: Transaction<Tables>, line: AuditLi
 
 /** Writes an audit row within a transaction script. */
 export function compileAudit(queries: Kysely<Tables>, line: AuditLine): CompiledQuery {
-  const { subject, at, actor, action, from = null, to = null, note = null } = line;
+  const { subject, at, actor, action, from = null, to = null, amount = null, currency = null, note = null } = line;
   return queries
     .insertInto('audit_entries')
-    .columns(['subject', 'number', 'at', 'actor', 'action', 'from', 'to', 'note'])
+    .columns(['subject', 'number', 'at', 'actor', 'action', 'from', 'to', 'amount', 'currency', 'note'])
     .expression((eb) =>
       eb
         .selectFrom('audit_entries')
@@ -142,6 +146,8 @@ export function compileAudit(queries: Kysely<Tables>, line: AuditLine): Compiled
           val(action).as('action'),
           val(from).as('from'),
           val(to).as('to'),
+          val(amount).as('amount'),
+          val(currency).as('currency'),
           val(note === null ? null : storable(note, MAX_NOTE)).as('note'),
         ])
         .where('subject', '=', subject),
@@ -163,7 +169,7 @@ export class Audit {
    */
   async list({ subject, actor, action, from, to, limit, after }: AuditPage): Promise<readonly AuditEntry[]> {
     if (!isStorable(`${subject}${actor}${after?.subject}`)) return [];
-    return this.#database.run((queries) =>
+    const rows = await this.#database.run((queries) =>
       queries
         .selectFrom('audit_entries')
         .selectAll()
@@ -181,7 +187,30 @@ export class Audit {
         .limit(limit)
         .execute(),
     );
+    return rows.map(withAmount);
   }
+}
+
+/** Notes of transfers and states of balances before rows had amounts: `bank B-2042: 24.00 EUR; asked`, `-12.5 EUR`. */
+const BOOKED = /^([^;]{1,200}): ([\d,]{1,20}(?:\.\d{1,6})?) ([A-Z]{3})(?=;|$)/;
+const MOVED = /^(-?\d{1,15}(?:\.\d{1,6})?) ([A-Z]{3})$/;
+
+/**
+ * Reads the amount of an early row out of its words. It can go with the first release that no state from before the
+ * migration `0010-audit-amounts` can be brought to.
+ */
+function withAmount(entry: AuditEntry): AuditEntry {
+  if (entry.amount !== null) return entry;
+  if (entry.action === 'order.money') {
+    const [whole, source, amount, currency] = BOOKED.exec(entry.note ?? '') ?? [];
+    if (whole === undefined || amount === undefined || currency === undefined) return entry;
+    const note = `${source}${entry.note?.slice(whole.length)}`;
+    return { ...entry, amount: amount.replaceAll(',', ''), currency, note };
+  }
+  if (!entry.action.startsWith('balance.')) return entry;
+  const [, amount, currency] = MOVED.exec(entry.to ?? '') ?? [];
+  if (amount === undefined || currency === undefined) return entry;
+  return { ...entry, to: null, amount: entry.action === 'balance.taken-back' ? `-${amount}` : amount, currency };
 }
 
 declare module '../../core/database/tables.js' {
@@ -198,4 +227,11 @@ export const auditMigrations: Migrations = {
       "from" text, "to" text, note text, primary key (subject, number))`,
     `create index audit_entries_at on audit_entries (at)`,
   ),
+  '0010-audit-amounts': {
+    ...sqlMigration(
+      'alter table audit_entries add column amount text',
+      'alter table audit_entries add column currency text',
+    ),
+    changes: ['audit_entries'],
+  },
 };

@@ -25,7 +25,7 @@ export const auditPersonalRecords: PersonalRecords = {
           (after) => (queries) =>
             queries
               .selectFrom('audit_entries')
-              .select(['number', 'at', 'actor', 'action', 'from', 'to'])
+              .select(['number', 'at', 'actor', 'action', 'from', 'to', 'amount', 'currency'])
               .where('subject', '=', subject)
               .where('number', '>', after?.number ?? 0)
               .orderBy('number')

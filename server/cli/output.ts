@@ -5,7 +5,7 @@
 
 import type { Static } from '../../core/contracts/index.js';
 import type { AuditEntry } from '../audit/index.js';
-import { isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
+import { groupedDecimal, isoTime, renderTable, sanitizeForTerminal } from '../format/index.js';
 
 type Shapes = typeof import('./json-shapes.js');
 /** The names of what commands print with `--json`. */
@@ -51,9 +51,14 @@ export function renderRows(head: readonly string[], rows: readonly (readonly str
 
 /** The history as a table. @param changes Head of the column of changes. Default: the new state is in the action. */
 export function renderAudit(audit: readonly AuditEntry[], changes?: string): string {
-  const rows = audit.map(({ at, actor, action, from, to, note }) => {
+  const rows = audit.map(({ at, actor, action, from, to, amount, currency, note }) => {
+    const money = amount === null ? [] : [`${groupedDecimal(amount)} ${currency}`];
     const states = [from, to].filter((state) => state !== null).map(sanitizeForTerminal);
-    const what = changes === undefined ? [to === null ? action : `${action} (${to})`] : [action, states.join(' → ')];
+    const now = [...states.slice(-1), ...money].join(', ');
+    const what =
+      changes === undefined
+        ? [now === '' ? action : `${action} (${now})`]
+        : [action, [states.join(' → '), ...money].filter(Boolean).join(', ')];
     return [isoTime(at), sanitizeForTerminal(actor), ...what, sanitizeForTerminal(note ?? '')];
   });
   return renderRows(['AT', 'WHO', 'WHAT', ...(changes === undefined ? [] : [changes]), 'NOTE'], rows);

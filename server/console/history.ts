@@ -162,14 +162,14 @@ function keyPart(part: string, locale: Locale): string {
 /** An amount such as `500 EUR` in the form of the language. */
 function moneyOf(text: string, { smallMoney }: Locale): string {
   const [amount = '', currency = ''] = text.split(' ');
-  return smallMoney(Number(amount) * 1_000_000, currency);
+  return smallMoney(Number(amount.replaceAll(',', '')) * 1_000_000, currency);
 }
 
-/** What was added to a balance or taken from it. */
-function signedMoney(text: string, action: string, locale: Locale): string {
-  const [, sign, amount] = /^(-?)(\d{1,15}(?:\.\d{1,6})? [A-Z]{3})$/.exec(text) ?? [];
-  if (amount === undefined) return text;
-  return `${sign === '-' || action === 'balance.taken-back' ? '−' : '+'}${moneyOf(amount, locale)}`;
+/** What arrived, was added to a balance, or taken from it. */
+function movedMoney({ amount, currency, action }: AuditEntry, locale: Locale): readonly string[] {
+  if (amount === null || currency === null) return [];
+  const sign = amount.startsWith('-') ? '−' : action.startsWith('balance.') ? '+' : '';
+  return [`${sign}${moneyOf(`${amount.replace('-', '')} ${currency}`, locale)}`];
 }
 
 type ReadState = (state: string, action: string) => string;
@@ -197,38 +197,26 @@ function stateReader({ catalogue }: Services, locale: Locale): ReadState {
     const group = kind === 'key' ? GROUP_PART.exec(state)?.[1] : undefined;
     if (group !== undefined) return `${own.keys.group}: ${group === 'none' ? own.noBudget : group}`;
     if (kind === 'key' && (state === 'name' || KEY_PART.test(state))) return keyPart(state, locale);
-    if (kind === 'balance') return signedMoney(state, action, locale);
     const known = named[kind] ?? states;
     if (Object.hasOwn(known, state)) return known[state] as string;
     return state
       .replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):[\d.]+Z/g, '$1 $2 UTC')
-      .replace(/(?<![\w.-])(\d{1,15}) (tokens|requests)\b/g, (_, digits: string, unit: 'tokens' | 'requests') => {
-        return `${locale.count(Number(digits))} ${locale.texts.keys.form.units[unit]}`;
+      .replace(/(?<![\w.,-])(\d[\d,]{0,18}) (tokens|requests)\b/g, (_, digits: string, unit: 'tokens' | 'requests') => {
+        return `${locale.count(Number(digits.replaceAll(',', '')))} ${locale.texts.keys.form.units[unit]}`;
       })
-      .replace(/(?<![\w.-])\d{1,15}(?:\.\d{1,6})? [A-Z]{3}\b/g, (money) => moneyOf(money, locale))
+      .replace(/(?<![\w.,-])\d[\d,]{0,18}(?:\.\d{1,6})? [A-Z]{3}\b/g, (money) => moneyOf(money, locale))
       .replace(/(?<=\S)\/(day|month|lifetime)\b/g, (_, period: string) => ` ${resets[period]}`);
   };
-}
-
-/** What the gateway notes of a transfer, such as `bank B-2042: 24.00 EUR`, before the words of a person. */
-const BOOKED = /^([^;]{1,200}): ([\d,]{1,20}(?:\.\d{1,6})?) ([A-Z]{3})(?=;|$)/;
-
-function bookedNote(note: string | null, { smallMoney }: Locale): string | null {
-  if (note === null) return null;
-  return note.replace(BOOKED, (_, source: string, amount: string, currency: string) => {
-    return `${source}: ${smallMoney(Number(amount.replaceAll(',', '')) * 1_000_000, currency)}`;
-  });
 }
 
 /** What changed and why, in one running text. */
 function detailOf(entry: AuditEntry, read: ReadState, locale: Locale): Html | false {
   const { note: reason } = locale.texts.console.history;
-  const changes = changesOf(entry, read);
-  const stated = entry.action === 'order.money' ? bookedNote(entry.note, locale) : entry.note;
+  const changes = [...changesOf(entry, read), ...movedMoney(entry, locale)];
   const note =
-    stated !== null &&
-    stated !== '' &&
-    html`<span class="said"><span class="visually-hidden">${reason}: </span><bdi>${stated}</bdi></span>`;
+    entry.note !== null &&
+    entry.note !== '' &&
+    html`<span class="said"><span class="visually-hidden">${reason}: </span><bdi>${entry.note}</bdi></span>`;
   if (changes.length === 0 && note === false) return false;
   return html`<span class="detail small muted">${changes.map((change, index) => html`${index > 0 && ' · '}<span>${change}</span>`)}${changes.length > 0 && note && ' · '}${note}</span>`;
 }

@@ -140,6 +140,21 @@ export function minorDigits(currency: string): number {
   return maximumFractionDigits;
 }
 
+/** A decimal with thousands separators: `1,250.5`. */
+export function groupedDecimal(text: string): string {
+  return text.replace(
+    /^(-?)(\d+)/,
+    (_, sign: string, whole: string) => sign + whole.replace(/\B(?=(?:\d{3})+$)/g, ','),
+  );
+}
+
+/** An amount in minor units as a decimal: `12.34`, `299000`. */
+export function minorDecimal(amount: number, currency: string): string {
+  const digits = minorDigits(currency);
+  const text = String(amount).padStart(digits + 1, '0');
+  return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`;
+}
+
 /** An amount in minor units in readable form: `12.34 EUR`, `299,000 VND`. */
 export function renderMoney(amount: number, currency: string): string {
   const digits = minorDigits(currency);

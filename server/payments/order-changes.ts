@@ -27,7 +27,7 @@ import {
   topUpAccount,
 } from '../accounts/index.js';
 import { type AuditLine, writeAudit } from '../audit/index.js';
-import { renderMoney } from '../budgets/index.js';
+import { decimal } from '../ledger/index.js';
 import { isTopUp, type PlanTerms, type TopUpTerms } from '../plans/index.js';
 import type {
   BankTransaction,
@@ -79,7 +79,7 @@ export interface OrderMove extends PlanChange {
   order: OrderRow;
   to: OrderState;
   paidAmount: number;
-  line: Pick<AuditLine, 'actor' | 'action' | 'note'>;
+  line: Pick<AuditLine, 'actor' | 'action' | 'note' | 'amount' | 'currency'>;
 }
 
 /** Writes the new state, and its consequences in the same transaction: the plan, and the audit log. */
@@ -103,8 +103,8 @@ async function grant(move: OrderMove): Promise<void> {
   const terms = termsOf(order);
   if (isTopUp(terms)) {
     await topUpAccount(move, order.code, terms);
-    const to = renderMoney(terms.credit, terms.currency);
-    await writeAudit(transaction, { ...entry, action: 'balance.credited', to });
+    const money = { amount: decimal(terms.credit), currency: terms.currency };
+    await writeAudit(transaction, { ...entry, action: 'balance.credited', ...money });
     return;
   }
   await grantPlan({ ...move, id: order.code, terms });
@@ -118,8 +118,8 @@ async function takeBack(move: OrderMove): Promise<void> {
   const terms = termsOf(order);
   if (isTopUp(terms)) {
     const taken = await takeBackTopUp(move, order.code, terms);
-    const to = renderMoney(taken, terms.currency);
-    await writeAudit(transaction, { ...entry, action: 'balance.taken-back', to });
+    const money = { amount: decimal(-taken), currency: terms.currency };
+    await writeAudit(transaction, { ...entry, action: 'balance.taken-back', ...money });
     return;
   }
   await takeBackPlan(move, order.code);

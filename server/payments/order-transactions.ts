@@ -20,7 +20,7 @@ import {
 import { GatewayError } from '../../core/runtime/index.js';
 import { lockAccount } from '../accounts/index.js';
 import { writeAudit } from '../audit/index.js';
-import { renderMoney } from '../format/index.js';
+import { minorDecimal } from '../format/index.js';
 import {
   afterMoney,
   lockOrder,
@@ -46,7 +46,7 @@ export async function recordTransaction(
   const line = {
     actor: `bank:${provider}`,
     action: 'order.money',
-    note: sourceOf(row),
+    ...sourceOf(row),
   } as const;
   const counted = match && (await countFor(match, row, { transaction, engine, at, line }));
   return counted ?? { transaction: row, replayed: false };
@@ -118,9 +118,9 @@ const MAX_TEXT = 500;
 
 type TransactionRow = Selectable<RecordedTransaction>;
 
-/** A transfer in the audit log: `bank B-2042: 24.00 EUR`. */
-function sourceOf({ provider, id, amount, currency }: TransactionRow): string {
-  return `${provider} ${id}: ${renderMoney(amount, currency)}`;
+/** A transfer in the audit log: `bank B-2042`, and its money. */
+function sourceOf({ provider, id, amount, currency }: TransactionRow) {
+  return { note: `${provider} ${id}`, amount: minorDecimal(amount, currency), currency };
 }
 
 interface Counting {
@@ -159,7 +159,8 @@ export async function matchTransaction(
   }
   const at = await times.read(transaction);
   const source = sourceOf(row);
-  const line = { actor, action: 'order.money', note: note === undefined ? source : `${source}; ${note}` } as const;
+  const words = note === undefined ? source.note : `${source.note}; ${note}`;
+  const line = { actor, action: 'order.money', ...source, note: words } as const;
   const counted = await countFor(order, row, { transaction, engine, at, line });
   if (!counted?.order) throw orderNotFound();
   return counted.order;

@@ -180,6 +180,8 @@ for (const engine of engines) {
           action: 'job.cancelled',
           from: 'queued',
           to: 'cancelled',
+          amount: null,
+          currency: null,
           note: 'asked for by the customer',
         },
       ]);

@@ -93,7 +93,13 @@ describeOnStacks('money and people by the admin API', (stack) => {
       ['a gift card', ''],
     ]);
     const audit = await read(`/audit?subject=${accountId}&limit=1`);
-    expect(audit.data[0]).to.include({ action: 'balance.adjusted', actor, note: 'closing', to: '-12.5 EUR' });
+    expect(audit.data[0]).to.include({
+      action: 'balance.adjusted',
+      actor,
+      note: 'closing',
+      amount: '-12.5',
+      currency: 'EUR',
+    });
     const { unbalanced, different } = await app.state.ledger.sums();
     expect({ unbalanced, different }).to.deep.equal({ unbalanced: [], different: [] });
   });

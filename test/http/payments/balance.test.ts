@@ -156,8 +156,13 @@ describe('a prepaid balance', () => {
     await app.state.orders.refund({ code: first?.code ?? '', actor: 'operator:bob' });
     expect((await ann.get('/api/agent/balance')).json.balance.amount).to.equal('0');
     const audit = await app.state.audit.list({ subject: accountId, limit: 20 });
-    const taken = audit.filter(({ action }) => action === 'balance.taken-back').map(({ to }) => to);
-    expect(taken).to.deep.equal(['0.99094 USD', '1 USD']);
+    const taken = audit
+      .filter(({ action }) => action === 'balance.taken-back')
+      .map(({ amount, currency }) => [amount, currency]);
+    expect(taken).to.deep.equal([
+      ['-0.99094', 'USD'],
+      ['-1', 'USD'],
+    ]);
     const refused = await chat('m-6');
     expect([refused.status, refused.json.error.code]).to.deep.equal([429, 'insufficient_quota']);
     expect(refused.json.error.message).to.contain('prepaid balance').and.to.contain('Top it up');

@@ -207,6 +207,8 @@ for (const engine of engines) {
           action,
           from: null,
           to: null,
+          amount: null,
+          currency: null,
           note: 'unpaid',
         })),
       );

@@ -1,6 +1,7 @@
 /** Orders in the database: codes, transfers, limits, expiry and refunds. */
 
 import { expect } from 'chai';
+import { withSchema } from '../../../core/database/database.js';
 import { orderCodesIn } from '../../../server/payments/order-changes.js';
 import type { OrderRecord } from '../../../server/payments/order-records.js';
 import type { State } from '../../../server/state.js';
@@ -157,10 +158,44 @@ for (const engine of engines) {
       expect(await state.keys.find(key.id)).to.include({ planId: 'token_30m' });
       expect(await grantsOf(state, made)).to.deep.equal({ granted: 1, tokens: 30_000_000 });
       const [entry] = await state.audit.list({ subject: made.code, limit: 1 });
-      const note = `bank ${money.id}: 10.00 EUR`;
+      const note = `bank ${money.id}`;
       const states = { from: 'pending', to: 'paid' };
       const what = { subject: made.code, number: 2, at, actor: 'bank:bank', action: 'order.money', note };
-      expect(entry).to.deep.equal({ ...what, ...states });
+      expect(entry).to.deep.equal({ ...what, ...states, amount: '10.00', currency: 'EUR' });
+    });
+
+    it('show amounts of early rows, which had them in their words', async () => {
+      const made = await order(state, accountId);
+      const early = [
+        { action: 'order.money', to: 'paid', note: 'bank B-1: 1,224.50 EUR; asked: 2 EUR' },
+        { action: 'balance.credited', to: '20 USD', note: made.code },
+        { action: 'balance.taken-back', to: '0.99 USD', note: made.code },
+        { action: 'balance.adjusted', to: '-12.5 EUR', note: null },
+        { action: 'order.refunded', to: 'refunded', note: 'bank B-2: 3.00 EUR' },
+      ] as const;
+      await withSchema(place, (queries) =>
+        queries
+          .insertInto('audit_entries')
+          .values(
+            early.map((row, index) => ({
+              ...row,
+              subject: made.code,
+              number: 2 + index,
+              at: 0,
+              actor: 'x',
+              from: null,
+            })),
+          )
+          .execute(),
+      );
+      const rows = (await state.audit.list({ subject: made.code, limit: 5 })).toReversed();
+      expect(rows.map(({ to, amount, currency, note }) => [to, amount, currency, note])).to.deep.equal([
+        ['paid', '1224.50', 'EUR', 'bank B-1; asked: 2 EUR'],
+        [null, '20', 'USD', made.code],
+        [null, '-0.99', 'USD', made.code],
+        [null, '-12.5', 'EUR', null],
+        ['refunded', null, null, 'bank B-2: 3.00 EUR'],
+      ]);
     });
 
     it('count a transfer once for any number and source of reports', async () => {
