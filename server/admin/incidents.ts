@@ -6,11 +6,10 @@
 
 import { optional, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
+import { INCIDENT_KINDS, INCIDENT_STATES } from '../choices.js';
 import { isoTime, parseIsoTime } from '../format/index.js';
 import { OneOf, type Route } from '../http/index.js';
 import {
-  INCIDENT_KINDS,
-  INCIDENT_STATES,
   type Incident,
   type IncidentKind,
   type IncidentState,

@@ -11,6 +11,7 @@ import type { JobKind, JobList, ListedJob } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import { type AuditEntry, writeAudit } from '../audit/index.js';
 import type { BatchSummary } from '../batches/index.js';
+import { JOB_KINDS, JOB_STATES } from '../choices.js';
 import { isoTime } from '../format/index.js';
 import { OneOf, type Route, Text } from '../http/index.js';
 import { unknownName } from '../names/index.js';
@@ -31,9 +32,6 @@ import {
 } from './lists.js';
 import type { AdminServices, Of, Stored } from './services.js';
 import { changed, Job, JobDetails, jobFields, QueueShape, RetriedJob } from './shapes.js';
-
-export const JOB_KINDS: readonly JobKind[] = ['image', 'extraction', 'batch', 'transcript'];
-export const JOB_STATES: readonly JobState[] = ['queued', 'running', 'completed', 'failed', 'cancelled'];
 
 export interface JobFilter {
   /** Default: all kinds. */

@@ -7,6 +7,7 @@
 import { field, Type } from '../../core/contracts/index.js';
 import { GatewayError } from '../../core/runtime/index.js';
 import type { AuditEntry } from '../audit/index.js';
+import { ORDER_STATES } from '../choices.js';
 import { isoTime } from '../format/index.js';
 import { OneOf, type Route, Text } from '../http/index.js';
 import { type OrderRecord, type OrderState, type RecordedTransaction, receiptName } from '../payments/index.js';
@@ -16,15 +17,6 @@ import { encodePage, LIST_QUERY, type ListPage, type ListRange, listSchema, rang
 import type { AdminServices, Stored } from './services.js';
 import { Order, OrderDetails, Transfer, transferFields } from './shapes.js';
 
-export const ORDER_STATES: readonly OrderState[] = [
-  'pending',
-  'underpaid',
-  'paid',
-  'expired',
-  'cancelled',
-  'refunded',
-  'needs_review',
-];
 /** Number of latest transfers and audit rows in details. */
 const MAX_ROWS = 20;
 

@@ -6,12 +6,11 @@
 
 import { GatewayError } from '../../core/runtime/index.js';
 import { closeIncident, listIncidents, renameIncident, updateIncident } from '../admin/index.js';
+import { INCIDENT_KINDS, INCIDENT_STATES } from '../choices.js';
 import { parseIsoTime } from '../format/index.js';
 import type { Route } from '../http/index.js';
 import { badge, emptyState, type Html, html, incidentSteps, openFirst } from '../site/index.js';
 import {
-  INCIDENT_KINDS,
-  INCIDENT_STATES,
   type Incident,
   MAX_INCIDENT_TITLE as MAX_TITLE,
   MAX_INCIDENT_TEXT as MAX_WORDS,

@@ -4,17 +4,8 @@
  * private to the owner is absent: prompts, links and results.
  */
 
-import {
-  cancelJob,
-  failureOf,
-  JOB_KINDS,
-  JOB_STATES,
-  listJobs,
-  readQueues,
-  retryJob,
-  showJob,
-  workOf,
-} from '../admin/index.js';
+import { cancelJob, failureOf, listJobs, readQueues, retryJob, showJob, workOf } from '../admin/index.js';
+import { JOB_KINDS, JOB_STATES } from '../choices.js';
 import type { Route } from '../http/index.js';
 import { maskedKey } from '../keys/index.js';
 import {

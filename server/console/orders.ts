@@ -4,7 +4,8 @@
  * server/payments, which refuse what a form offered too late.
  */
 
-import { changeOrder, listOrders, ORDER_STATES, showOrder, type WholeOrder } from '../admin/index.js';
+import { changeOrder, listOrders, showOrder, type WholeOrder } from '../admin/index.js';
+import { ORDER_STATES } from '../choices.js';
 import type { Route } from '../http/index.js';
 import { type OrderRecord, type OrderState, type RecordedTransaction, receiptName } from '../payments/index.js';
 import { badge, dataTable, type Html, html, type Locale, orderBadge, planName } from '../site/index.js';

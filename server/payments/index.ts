@@ -10,7 +10,12 @@ export { type BankAppLink, bankAppLinks } from './bank-apps.js';
 export { BankStatementError, readBankStatement } from './bank-statement.js';
 export { paymentWebhookRoutes } from './bank-webhook-routes.js';
 export { isOrderCode } from './order-changes.js';
-export type { OrderRecord, OrderState, RecordedTransaction, Recording } from './order-records.js';
+export type {
+  OrderRecord,
+  OrderState,
+  RecordedTransaction,
+  Recording,
+} from './order-records.js';
 export { Orders, paymentMigrations } from './orders.js';
 export { paymentPath } from './payment.js';
 export { paymentRoutes, paymentStatusRoutes } from './payment-routes.js';

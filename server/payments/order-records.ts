@@ -5,6 +5,7 @@
  * review of an operator. A refund is final.
  */
 
+import type { ORDER_STATES } from '../choices.js';
 import type { PlanTerms, TopUpTerms } from '../plans/index.js';
 
 /**
@@ -18,7 +19,7 @@ import type { PlanTerms, TopUpTerms } from '../plans/index.js';
  * | `cancelled` | it was cancelled and nothing had arrived | `needs_review` |
  * | `refunded` | an operator gave the money back | final |
  */
-export type OrderState = 'pending' | 'underpaid' | 'paid' | 'expired' | 'cancelled' | 'refunded' | 'needs_review';
+export type OrderState = (typeof ORDER_STATES)[number];
 
 /** A payment order. Times are milliseconds since 1970; money is in minor units of its currency. */
 export interface OrderRecord {

@@ -18,12 +18,9 @@ import {
 } from '../../core/database/index.js';
 import { GatewayError, systemClock } from '../../core/runtime/index.js';
 import { writeAudit } from '../audit/index.js';
+import type { INCIDENT_KINDS, INCIDENT_STATES } from '../choices.js';
 
-export const INCIDENT_KINDS = ['outage', 'degraded', 'maintenance'] as const;
 export type IncidentKind = (typeof INCIDENT_KINDS)[number];
-
-/** How far the work is. The last one is that of an incident that has ended. */
-export const INCIDENT_STATES = ['investigating', 'identified', 'monitoring', 'resolved'] as const;
 export type IncidentState = (typeof INCIDENT_STATES)[number];
 
 export interface IncidentUpdate {

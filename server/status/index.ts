@@ -5,8 +5,6 @@
 
 export { CELL_MS, CELLS, type PartState } from './history.js';
 export {
-  INCIDENT_KINDS,
-  INCIDENT_STATES,
   type Incident,
   type IncidentKind,
   type IncidentState,

@@ -4,6 +4,7 @@
  * imports does its work.
  */
 
+import { ORDER_STATES } from '../../choices.js';
 import { defineCommand, type OptionsOf } from '../define-command.js';
 import type { Outcome } from '../output.js';
 import { BALANCE_COMMANDS } from './balance-commands.js';
@@ -14,7 +15,7 @@ const GROUP = ['name', 'name of the group'] as const;
 const ORDER = ['order', 'its code'] as const;
 
 const AMOUNT = 'e.g. "50 USD/month", "2M tokens/day" or "1000 requests/lifetime"; may be repeated';
-const GRANTS = ['images', 'extract', 'text', 'audio', 'admin'] as const;
+const GRANTS = ['images', 'extract', 'text', 'audio', 'vendor_ids', 'paid_tools', 'admin'] as const;
 const PRIORITIES = ['low', 'normal', 'high'] as const;
 const ROLES = ['operator', 'billing', 'member'] as const;
 /** Options of several commands. */
@@ -363,7 +364,7 @@ export const listPayments = defineCommand({
   options: {
     '--state <state>': {
       text: 'only this state: pending, underpaid, paid, expired, …',
-      values: ['pending', 'underpaid', 'paid', 'expired', 'cancelled', 'refunded', 'needs_review'],
+      values: ORDER_STATES,
     },
     '--account <account>': 'only this account',
     ...LIMIT,

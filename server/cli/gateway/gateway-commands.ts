@@ -4,6 +4,7 @@
  * command imports does its work.
  */
 
+import { INCIDENT_KINDS, INCIDENT_STATES, JOB_KINDS, JOB_STATES } from '../../choices.js';
 import { defineCommand } from '../define-command.js';
 import type { Outcome } from '../output.js';
 
@@ -43,11 +44,11 @@ export const listJobs = defineCommand({
   options: {
     '--kind <kind>': {
       text: 'image, extraction, batch or transcript (default: all)',
-      values: ['image', 'extraction', 'batch', 'transcript'],
+      values: JOB_KINDS,
     },
     '--state <state>': {
       text: 'queued, running, completed, failed or cancelled (default: queued and running)',
-      values: ['queued', 'running', 'completed', 'failed', 'cancelled'],
+      values: JOB_STATES,
     },
     '--account <account>': 'only this account',
     '--limit <number>': 'maximum number (default: 100)',
@@ -260,7 +261,7 @@ export const addIncident = defineCommand({
   options: {
     '--kind <kind>': {
       text: 'outage, degraded or maintenance (default: degraded)',
-      choices: ['outage', 'degraded', 'maintenance'],
+      choices: INCIDENT_KINDS,
     },
     '--message <text>': 'what users notice, and what is being done',
     '--from <time>': 'when it began or will begin, e.g. 2026-12-24T08:00Z (default: now)',
@@ -279,7 +280,7 @@ export const updateIncident = defineCommand({
   options: {
     '--state <state>': {
       text: 'investigating, identified, monitoring or resolved, which ends it (default: as before)',
-      choices: ['investigating', 'identified', 'monitoring', 'resolved'],
+      choices: INCIDENT_STATES,
     },
   },
   examples: ['incidents update inc_1f0c93ab "A server failed. Jobs wait and are not lost." --state identified'],

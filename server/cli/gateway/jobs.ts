@@ -17,13 +17,13 @@ import {
   describeWholeJob,
   failureOf,
   inState,
-  JOB_KINDS,
   type Moment,
   retryJob,
   traceOf,
   type WholeJob,
   workOf,
 } from '../../admin/index.js';
+import { JOB_KINDS } from '../../choices.js';
 import { isoTime, renderDuration, sanitizeForTerminal } from '../../format/index.js';
 import { decimalOf } from '../../prices/index.js';
 import type { Settings } from '../../settings/index.js';

@@ -6,9 +6,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { JOB_PRIORITIES } from '../../../core/contracts/index.js';
+import { INVITED_ROLES } from '../../../server/admin/index.js';
+import { INCIDENT_KINDS, INCIDENT_STATES, JOB_KINDS, JOB_STATES, ORDER_STATES } from '../../../server/choices.js';
 import { completionCommand } from '../../../server/cli/completion.js';
 import { optionOf } from '../../../server/cli/define-command.js';
 import { COMMANDS } from '../../../server/cli/program.js';
+import { OPERATOR_KEY_GRANTS } from '../../../server/keys/index.js';
 import { packageRoot } from '../../support/package-root.js';
 import { runCommand } from '../../support/processes/command-line.js';
 
@@ -62,6 +66,30 @@ describe('the completion of commands', () => {
       expect(await complete('usage --by mo')).to.deep.equal(['model']);
     });
   }
+
+  it('offers the values that the service takes', () => {
+    const taken: Readonly<Record<string, readonly string[]>> = {
+      'jobs list --kind': JOB_KINDS,
+      'jobs list --state': JOB_STATES,
+      'incidents add --kind': INCIDENT_KINDS,
+      'incidents update --state': INCIDENT_STATES,
+      'payments list --state': ORDER_STATES,
+      'keys create --grant': OPERATOR_KEY_GRANTS,
+      'keys update --grant': OPERATOR_KEY_GRANTS,
+      'keys create --priority': JOB_PRIORITIES,
+      'users role role': INVITED_ROLES,
+    };
+    const offered = COMMANDS.flatMap(({ name, options = {}, arguments: named = [] }) => [
+      ...Object.entries(options).map(([declared, option]) => {
+        const { choices, values, suggests } = optionOf(option);
+        return [`${name} ${declared.split(' ')[0]}`, choices ?? values ?? suggests ?? []] as const;
+      }),
+      ...named.map(([argument, , choices = []]) => [`${name} ${argument}`, choices] as const),
+    ]);
+    for (const [option, words] of Object.entries(taken)) {
+      expect(new Map<string, readonly string[]>(offered).get(option), option).to.have.members([...words]);
+    }
+  });
 
   it('reaches every command, option and value that is declared', () => {
     for (const { name, options = {}, json } of COMMANDS) {
@@ -146,7 +174,7 @@ describe('a short command', () => {
     });
     const loaded: string[] = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
     const own = loaded.flatMap((url) => /\/dist\/(.*)/.exec(url)?.[1] ?? []);
-    expect(own.filter((file) => !/^server\/(cli\/|version\.js|format\/)/.test(file))).to.deep.equal([]);
+    expect(own.filter((file) => !/^server\/(cli\/|version\.js|choices\.js|format\/)/.test(file))).to.deep.equal([]);
     expect(own.filter((file) => file.startsWith('server/cli/'))).to.have.length.below(12);
   });
 });
