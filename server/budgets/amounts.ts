@@ -3,7 +3,7 @@
  * counted in whole millionths of its currency, so that sums are exact. What the renderer writes, the parser accepts.
  */
 
-import { isCurrency } from '../format/index.js';
+import { groupedDecimal, isCurrency } from '../format/index.js';
 
 /** Money is counted in whole micro units of its currency: sums of them are exact. */
 export const MICROS = 1_000_000;
@@ -50,7 +50,7 @@ export function parseBudget(text: string): BudgetAmount | undefined {
 /** As {@link parseBudget} reads it. */
 export function renderBudget({ unit, amount, currency, resets }: BudgetAmount): string {
   const period = resets === 'never' ? '' : `/${resets}`;
-  return `${unit === 'money' ? renderMoney(amount, currency) : `${amount} ${unit}`}${period}`;
+  return `${unit === 'money' ? renderMoney(amount, currency) : `${groupedDecimal(`${amount}`)} ${unit}`}${period}`;
 }
 
 /** The limits of a budget of that amount. */
@@ -65,12 +65,12 @@ export function limitsOfAmount({ unit, amount, currency, resets }: BudgetAmount)
   };
 }
 
-/** Money as people write it: `12.5 USD`. @param micros In micro units. */
+/** Money as people write it: `1,012.5 USD`. @param micros In micro units. */
 export function renderMoney(micros: number, currency: string | null): string {
   const sign = micros < 0 ? '-' : '';
   const whole = Math.floor(Math.abs(micros) / MICROS);
   const rest = String(Math.abs(micros) % MICROS)
     .padStart(6, '0')
     .replace(/0+$/, '');
-  return `${sign}${whole}${rest === '' ? '' : `.${rest}`} ${currency ?? ''}`.trimEnd();
+  return `${sign}${groupedDecimal(`${whole}`)}${rest === '' ? '' : `.${rest}`} ${currency ?? ''}`.trimEnd();
 }

@@ -4,7 +4,7 @@
  */
 
 import { field, Type } from '../../core/contracts/index.js';
-import { isoTime } from '../format/index.js';
+import { groupedDecimal, isoTime } from '../format/index.js';
 import { Nullable, OneOf, Text } from '../http/index.js';
 import { type BudgetAmount, MICROS, renderBudget, renderMoney } from './amounts.js';
 import { amountOf, nextPeriodAt } from './budgets.js';
@@ -75,7 +75,7 @@ export const SharedBudget = Type.Object({
 export function renderSharedLeft(budget: BudgetState): string {
   const use = useOf(budget);
   if (!use) return '-';
-  const left = use.unit === 'money' ? renderMoney(use.left, use.currency) : `${use.left.toLocaleString('en-US')}`;
+  const left = use.unit === 'money' ? renderMoney(use.left, use.currency) : groupedDecimal(`${use.left}`);
   const owner = budget.scope === 'key' ? '' : ` of ${budget.scope} ${budget.subject}`;
   return `${left} of ${renderBudget(use)}${owner}`;
 }

@@ -7,7 +7,7 @@
 import type { BalanceState } from '../../accounts/index.js';
 import { checkLedger, describeBalance, describeListedBalance, describeMovement } from '../../admin/index.js';
 import { parseBudget } from '../../budgets/index.js';
-import { isoTime, renderTable } from '../../format/index.js';
+import { groupedDecimal, isoTime, renderTable } from '../../format/index.js';
 import { decimal } from '../../ledger/index.js';
 import type { Settings } from '../../settings/index.js';
 import { byOperator, limitOf, withState } from '../command.js';
@@ -52,7 +52,7 @@ export async function showBalanceCommand(settings: Settings, id: string): Promis
   ]);
   const head = ['AT', 'KIND', 'AMOUNT', 'LEFT', 'REFERENCE', 'NOTE'];
   const rows = lines.map(({ at, kind, amount, left, reference, note }) => {
-    return [isoTime(at), kind, decimal(amount), decimal(left), reference, note];
+    return [isoTime(at), kind, groupedDecimal(decimal(amount)), groupedDecimal(decimal(left)), reference, note];
   });
   return {
     json: { ...describeBalance(balance), statement: lines.map(describeMovement) },
@@ -99,7 +99,7 @@ export async function adjustBalanceCommand(
       moved: await state.balances.adjust({ accountId, ...byOperator(note) }, isLess ? -amount : amount),
     };
   });
-  const text = `${decimal(Math.abs(moved))} ${currency} ${isLess ? 'less' : 'more'} are in the balance of ${accountId}.`;
+  const text = `${groupedDecimal(decimal(Math.abs(moved)))} ${currency} ${isLess ? 'less' : 'more'} are in the balance of ${accountId}.`;
   return { json: { account: accountId, moved: decimal(moved) }, text };
 }
 
@@ -132,7 +132,7 @@ export async function balanceStatementCommand(settings: Settings, id: string): P
 export async function checkBalancesCommand(settings: Settings): Promise<Outcome<'LedgerCheck'>> {
   const json = await withState(settings, (state) => checkLedger({ state }));
   const { ok, accounts, unbalanced, different } = json;
-  const rows = accounts.map(({ account, currency, amount }) => [account, `${amount} ${currency}`]);
+  const rows = accounts.map(({ account, currency, amount }) => [account, `${groupedDecimal(amount)} ${currency}`]);
   const table = rows.length === 0 ? 'The ledger is empty.' : renderTable(['LEDGER', 'SUM'], rows);
   const faults = [
     ...unbalanced.map((each) => `The rows of the movement ${each} do not sum up to 0.`),
@@ -144,5 +144,5 @@ export async function checkBalancesCommand(settings: Settings): Promise<Outcome<
 }
 
 function moneyOf(balance: BalanceState, part: 'amount' | 'reserved'): string {
-  return `${decimal(balance[part])} ${balance.currency}`;
+  return `${groupedDecimal(decimal(balance[part]))} ${balance.currency}`;
 }

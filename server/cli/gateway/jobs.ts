@@ -236,7 +236,8 @@ export function renderLease(
   if (isProcessDead) return 'its worker has ended; waits for another worker';
   if (silentMs < leaseMs * LATE) return `alive ${silent} ago`;
   // Other processes count from the time they first read its last heartbeat, so it may take a little longer.
-  if (silentMs < leaseMs) return `no heartbeat for ${silent}; its lease ends in ${renderDuration(leaseMs - silentMs)}`;
+  if (silentMs < leaseMs)
+    return `no heartbeat for ${silent}; its lease ends in ${renderDuration(Math.ceil((leaseMs - silentMs) / 1_000) * 1_000)}`;
   return `no heartbeat for ${silent}; its lease has ended: waits for another worker`;
 }
 

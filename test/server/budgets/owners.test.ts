@@ -15,8 +15,8 @@ describe('amounts of budgets', () => {
       ['50 USD/month', '50 USD/month'],
       ['0.5 EUR / day', '0.5 EUR/day'],
       ['12.345678 USD', '12.345678 USD'],
-      ['2M tokens/day', '2000000 tokens/day'],
-      ['1_500 requests/lifetime', '1500 requests'],
+      ['2M tokens/day', '2,000,000 tokens/day'],
+      ['1_500 requests/lifetime', '1,500 requests'],
       ['1 request', '1 requests'],
       ['0 USD/month', '0 USD/month'],
     ] as const) {
