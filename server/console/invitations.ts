@@ -7,6 +7,7 @@
 import { INVITED_ROLES, invite } from '../admin/index.js';
 import type { Route } from '../http/index.js';
 import { INVITATION_HOURS, type InvitationRecord, invitedPlan, MAX_INVITATION_HOURS } from '../passkeys/index.js';
+import { freeTierTerms } from '../plans/index.js';
 import { badge, type Column, copyButton, dataTable, type Html, html, type Locale, planName } from '../site/index.js';
 import {
   type ConsoleCall,
@@ -17,7 +18,7 @@ import {
   consolePage,
 } from './console-route.js';
 import { action, choiceField, chosen, presetField, textField } from './forms.js';
-import { actorName, peopleOf } from './parts.js';
+import { actorName, nearestSpan, peopleOf } from './parts.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 /** Usual lives of an invitation. */
@@ -127,7 +128,7 @@ ${dataTable<InvitationRecord>({
     {
       head: t.expires,
       cell: ({ expiresAt }) =>
-        html`${locale.minute(expiresAt)}<span class="detail small muted beside">${t.left(own.span(Math.max(0, expiresAt - services.clock.now())))}</span>`,
+        html`${locale.minute(expiresAt)}<span class="detail small muted beside">${t.left(own.span(nearestSpan(expiresAt - services.clock.now())))}</span>`,
     },
     {
       head: t.withdrawHead,
@@ -157,7 +158,8 @@ function renderLink(link: string, locale: Locale): Html {
 <div class="row new-key-row"><code id="new-link-text">${link}</code>${copyButton('new-link-text', t.made, locale)}</div></section>`;
 }
 
-function renderForm({ catalogue }: ConsoleServices, { locale, field, problem }: ConsoleCall, isMade: boolean): Html {
+function renderForm(services: ConsoleServices, { locale, field, problem }: ConsoleCall, isMade: boolean): Html {
+  const { catalogue } = services;
   const t = locale.texts.console.invitations;
   const sentOf = (name: string) => (isMade ? '' : field(name));
   const roles = INVITED_ROLES.map((value) => ({ value, label: `${t.roles[value]}: ${t.does[value]}` }));
@@ -181,7 +183,7 @@ function renderForm({ catalogue }: ConsoleServices, { locale, field, problem }: 
   const plans = [{ value: '', label: t.noPlan }, ...named];
   const fields = html`<div class="form-row">${choiceField({ name: 'role', label: t.role, choices: roles, value: sentOf('role') || 'member' })}${textField({ name: 'name', label: t.name, hint: t.nameHint, maxLength: 100, value: sentOf('name') })}</div>
 ${presetField({ name: 'hours', label: t.valid, value: hours, presets, other }, locale)}
-${choiceField({ name: 'plan', label: t.plan, choices: plans, value: sentOf('plan'), hint: t.planHint })}
+${choiceField({ name: 'plan', label: t.plan, choices: plans, value: sentOf('plan'), hint: t.planHint(freeTierText(services, locale)) })}
 ${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('user') })}`;
   return action(
     {
@@ -196,4 +198,15 @@ ${textField({ name: 'user', label: t.replaces, hint: t.userHint, value: sentOf('
     locale,
     problem,
   );
+}
+
+/** What an account may do without a plan: `50 model requests in all, 30 requests a minute, m-5.5`. */
+function freeTierText(services: ConsoleServices, { texts: { words, console: own } }: Locale): string {
+  const { budget, rpm, models } = freeTierTerms(services);
+  const most = budget?.requestLimit ?? null;
+  return [
+    ...(most === null ? [] : [`${words.modelRequests(most)} ${own.budgets.resets[budget?.resets ?? 'never']}`]),
+    words.aMinute(words.requests(rpm)),
+    ...(models ?? []),
+  ].join(', ');
 }

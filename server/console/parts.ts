@@ -196,3 +196,15 @@ export function nameOfUser({ name, email, id }: Pick<UserRecord, 'id' | 'name' |
 export function aboutUser(user: Pick<UserRecord, 'id' | 'name' | 'email'>): Html {
   return html`<bdi>${nameOfUser(user)}</bdi>${user.name !== null && user.email !== null && html` · <bdi class="muted">${user.email}</bdi>`}`;
 }
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/**
+ * Time that is left, in whole units of the span that is shown: three days are three at their beginning too.
+ * @param ms Below 0 is none.
+ */
+export function nearestSpan(ms: number): number {
+  const unit = ms < MINUTE_MS ? 1_000 : ms < HOUR_MS ? MINUTE_MS : ms < 48 * HOUR_MS ? HOUR_MS : 24 * HOUR_MS;
+  return Math.max(0, Math.round(ms / unit) * unit);
+}

@@ -265,8 +265,11 @@ describe('the console', () => {
     expect((await post('/admin/invitations', { role: 'member', hours: '9999' })).status).to.equal(400);
     expect((await post('/admin/invitations', { role: 'member', user: 'user_none' })).status).to.equal(404);
     expect((await post('/admin/invitations', { role: 'operator', plan: 'token_30m' })).status).to.equal(400);
-    await post('/admin/invitations', { role: 'member', name: 'Cem', plan: 'token_30m' });
-    expect((await read('/admin/invitations')).page('tbody').text()).to.contain('30M tokens');
+    const fresh = await post('/admin/invitations', { role: 'member', name: 'Cem', plan: 'token_30m', hours: '72' });
+    expect(fresh.page('tbody').text()).to.contain('30M tokens').and.contain('3 d left');
+    expect(fresh.page('main').text()).to.contain(
+      'The free tier: 50 model requests in all, 30 requests a minute, m-5.5.',
+    );
     await post(`/admin/invitations/${invitation?.id}/withdraw`);
     expect((await app.state.invitations.list()).some(({ name }) => name === 'Ben')).to.equal(false);
   });

@@ -66,7 +66,8 @@ const en = {
     userHint: 'Id or address of a user who lost all passkeys. Empty: a new user.',
     plan: 'Plan',
     noPlan: 'Free tier',
-    planHint: 'Of the new account. Operators and users who lost their passkeys have theirs.',
+    planHint: (free: string) =>
+      `Of the new account. The free tier: ${free}. Operators and users who lost their passkeys have theirs.`,
     by: 'Invited by',
     expires: 'Expires',
     invite: 'Invite a person…',
@@ -154,7 +155,8 @@ const vi: typeof en = {
     userHint: 'Mã hoặc địa chỉ của người đã mất mọi passkey. Để trống: người dùng mới.',
     plan: 'Gói',
     noPlan: 'Gói miễn phí',
-    planHint: 'Của tài khoản mới. Người quản trị và người mất passkey đã có gói của mình.',
+    planHint: (free) =>
+      `Của tài khoản mới. Gói miễn phí: ${free}. Người quản trị và người mất passkey đã có gói của mình.`,
     by: 'Người mời',
     expires: 'Hết hạn',
     invite: 'Mời một người…',
