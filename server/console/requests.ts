@@ -123,7 +123,7 @@ async function requestsPage(services: ConsoleServices, call: ConsoleCall): Promi
       ? requestDetails({ ...rows, rows: items }, locale)
       : html`${renderFilters(filter, { account, today: dayOf(now), models: watchModels(services).map(({ model }) => model.id) }, locale)}
 <section class="card stack"><h2 class="visually-hidden" id="list">${filter.outcome === undefined ? usage.list.newest : usage.list.titles[filter.outcome]}</h2>
-${outcomeTabs(rows, locale)}
+${outcomeTabs(rows, locale, undefined, 'long')}
 ${requestTable({ ...rows, label: t.requests.title, rows: items, empty }, locale)}
 ${pagesOf(call, { path: PATH, filters: query, ...(next && { next }) })}
 </section>`,

@@ -90,7 +90,7 @@ const JOINED: Readonly<Record<string, readonly string[]>> = {
   playground: ['code', 'examples', 'documents', 'playground', 'batch', 'sound', 'chat'],
   reference: ['reference', 'code', 'code-languages'],
   tables: ['tables', 'filters', 'table-cards'],
-  console: ['console', 'console-nav', 'console-forms', 'console-cards', 'incidents'],
+  console: ['console', 'console-tables', 'console-rows', 'console-nav', 'console-forms', 'console-cards', 'incidents'],
   public: ['public', 'incidents'],
 };
 

@@ -162,9 +162,12 @@ export interface LinkRow {
   isCurrent: boolean;
 }
 
-/** Links of which one is where the page is: parts of the account, days, or dimensions. `spans` stand within a page. */
-export function linkRow(label: string, links: readonly LinkRow[], kind: 'tabs' | 'spans' = 'tabs'): Html {
-  return html`<nav class="${kind === 'spans' ? 'span-row' : 'link-row'}" aria-label="${label}"><ul>${links.map(
+/**
+ * Links of which one is where the page is: parts of the account, days, or dimensions. `spans` stand within a page; they
+ * and `long` rows move sideways on a phone.
+ */
+export function linkRow(label: string, links: readonly LinkRow[], kind: 'tabs' | 'long' | 'spans' = 'tabs'): Html {
+  return html`<nav class="${kind === 'spans' ? 'span-row' : 'link-row'}" aria-label="${label}"><ul${kind !== 'tabs' && html` class="sideways"`}>${links.map(
     (link) =>
       html`<li><a href="${link.href}"${link.isCurrent && html` aria-current="true"`}>${link.label}${link.count !== undefined && html` <span class="count">${link.count}</span>`}</a></li>`,
   )}</ul></nav>`;

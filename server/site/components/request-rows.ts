@@ -36,11 +36,12 @@ export interface RequestRowsView {
   repeatOf?(row: UsageEntry): ExampleRequest | undefined;
 }
 
-/** Tabs of a list: all, failed and refused requests. @param counts Of each, if they are known. */
+/** Tabs of a list: all, failed and refused requests. @param counts Of each, if they are known. @param kind See {@link linkRow}. */
 export function outcomeTabs(
   { path, query }: Pick<RequestRowsView, 'path' | 'query'>,
   locale: Locale,
   counts?: Readonly<Record<'all' | 'failed' | 'refused', number>>,
+  kind?: 'long',
 ): Html {
   const { usage: t, words } = locale.texts;
   const tab = (outcome: RequestOutcome | undefined, label: string) => ({
@@ -50,12 +51,13 @@ export function outcomeTabs(
     isCurrent: query.outcome === outcome,
   });
   const { succeeded, failed, refused } = words.outcomes;
-  return linkRow(t.list.result, [
+  const tabs = [
     tab(undefined, t.all),
     ...(query.outcome === 'succeeded' ? [tab('succeeded', succeeded)] : []),
     tab('failed', failed),
     tab('refused', refused),
-  ]);
+  ];
+  return linkRow(t.list.result, tabs, kind);
 }
 
 /** Rows below the titles of their days. */

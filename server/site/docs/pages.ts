@@ -196,7 +196,7 @@ function groupLinks({ query, group, counts }: FoundView, locale: Locale): Html |
   if (counts.size < 2) return false;
   const link = (name: string | undefined, words: string, count: number) =>
     html`<li><a href="/docs/search?${new URLSearchParams([['q', query], ...(name === undefined ? [] : [['in', name]])]).toString()}"${name === group && html` aria-current="true"`}>${words} <span class="muted">${count}</span></a></li>`;
-  return html`<nav aria-label="${t.parts}"><ul class="result-groups">${link(undefined, t.all, sumOf(counts))}${[...counts].map(([name, count]) => link(name, localName(name, locale), count))}</ul></nav>`;
+  return html`<nav aria-label="${t.parts}"><ul class="result-groups sideways">${link(undefined, t.all, sumOf(counts))}${[...counts].map(([name, count]) => link(name, localName(name, locale), count))}</ul></nav>`;
 }
 
 function sumOf(counts: ReadonlyMap<string, number>): number {

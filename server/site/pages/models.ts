@@ -112,10 +112,9 @@ function kindLinks(
     isCurrent: isHere && kind === value,
   });
   const counts = KINDS.map((one) => [one, found.filter((entry) => entry.kind === one).length] as const);
-  return linkRow(t.kind, [
-    of(undefined, t.all, found.length),
-    ...counts.filter(([one, many]) => many > 0 || one === kind).map(([one, many]) => of(one, t.kinds[one], many)),
-  ]);
+  const kinds = counts.filter(([one, many]) => many > 0 || one === kind);
+  const links = [of(undefined, t.all, found.length), ...kinds.map(([one, many]) => of(one, t.kinds[one], many))];
+  return linkRow(t.kind, links, 'long');
 }
 
 function nothing({ q }: ModelSearch, all: readonly Entry[], { texts: { models: t } }: Locale): Html {

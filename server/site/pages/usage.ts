@@ -251,7 +251,7 @@ function renderCharts(view: UsageView, locale: Locale): Html {
 
 /** On a phone one chart at a time, without scripts. */
 function measureSwitch(measures: readonly Measure[], { texts: { usage: t } }: Locale): Html {
-  return html`<fieldset class="chart-switch"><legend class="visually-hidden">${t.measure}</legend>${measures.map(
+  return html`<fieldset class="chart-switch sideways"><legend class="visually-hidden">${t.measure}</legend>${measures.map(
     ({ title }, index) =>
       html`<label><input type="radio" name="measure" value="${index + 1}"${index === 0 && html` checked`}><span>${title}</span></label>`,
   )}</fieldset>`;

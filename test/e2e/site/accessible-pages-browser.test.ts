@@ -36,8 +36,7 @@ const SPACING =
   '* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important } p { margin-bottom: 2em !important }';
 
 /** What moves sideways within itself, such as rows of links on a phone, and what is hidden. */
-const MOVED =
-  'pre, .tab-list, .span-row, .chart-switch, .model-kinds, .result-groups, .table, .visually-hidden, .skip, svg';
+const MOVED = 'pre, .tab-list, .sideways, .table, .visually-hidden, .skip, svg';
 
 const LONG = 'Donaudampfschiffahrtsgesellschaftskapitaensmuetzenabzeichenverwahrungsanstaltsverzeichnis0123456789';
 const RIGHT_TO_LEFT = 'מפתח של הנמל 🚢';
