@@ -196,6 +196,15 @@ ${dataTable<ListedBalance>({
         html`<a class="row-link" href="${PATH}/${accountId}">${nameOf(accountId, owners)}</a>${emailOf(accountId, owners)}`,
     },
     {
+      head: t.state,
+      inCard: 'edge',
+      cell: ({ balance, topsUp }) => {
+        // Most balances are in use and may be topped up: what is said besides is what differs.
+        const tops = mayTopUp(services, topsUp) ? !balance && t.topsUp : t.topsUpNot;
+        return html`${balance && stateBadge(balance, locale)}${tops && html`<span class="detail small muted">${tops}</span>`}`;
+      },
+    },
+    {
       head: t.amount,
       isNumber: true,
       inCard: 'end',
@@ -207,15 +216,6 @@ ${dataTable<ListedBalance>({
       isNumber: true,
       inCard: 'foot',
       cell: ({ balance }) => (balance ? moneyOf(balance, balance.reserved, locale) : '–'),
-    },
-    {
-      head: t.state,
-      inCard: 'edge',
-      cell: ({ balance, topsUp }) => {
-        // Most balances are in use and may be topped up: what is said besides is what differs.
-        const tops = mayTopUp(services, topsUp) ? !balance && t.topsUp : t.topsUpNot;
-        return html`${balance && stateBadge(balance, locale)}${tops && html`<span class="detail small muted">${tops}</span>`}`;
-      },
     },
   ],
 })}

@@ -233,7 +233,7 @@ export function budgetField({ id, label, value, currency }: BudgetField, locale:
     { value: '', label: own.noBudget },
     ...usual.map((text, index) => ({
       value: text,
-      label: own.monthly(locale.smallMoney((MONEY[index] ?? 0) * MICROS, currency ?? 'XXX', 0, 0)),
+      label: locale.smallMoney((MONEY[index] ?? 0) * MICROS, currency ?? 'XXX', 0, 0),
     })),
   ];
   const units = [
@@ -255,7 +255,9 @@ export function budgetField({ id, label, value, currency }: BudgetField, locale:
 <div class="field"><label class="visually-hidden" for="${line}-period">${t.period}</label>${select({ id: `${line}-period`, name: `${name}_period`, value: period ?? 'month', choices: periods })}</div></div>
 `;
   });
-  return presetField({ name: 'budgets', label, value: whole, presets, other: html`${lines}` }, locale);
+  // The usual ones are for a month.
+  const title = usual.length > 0 ? own.monthly(label) : label;
+  return presetField({ name: 'budgets', label: title, value: whole, presets, other: html`${lines}` }, locale);
 }
 
 const LINE = /^(\S+) (\w+)\/(month|day|lifetime)$/;

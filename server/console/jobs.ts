@@ -1,5 +1,5 @@
 /*
- * Background jobs in the console: how many wait and run of each kind, the list by kind, state and account, and the page
+ * Background jobs in the console: how many wait and run, the list by kind, state and account, and the page
  * of one job with its worker, error and history. A job that has not ended can be cancelled for all its owners, and one that failed can be retried. What is
  * private to the owner is absent: prompts, links and results.
  */
@@ -32,7 +32,6 @@ import {
 } from './console-route.js';
 import { action, actions } from './forms.js';
 import { historySection } from './history.js';
-import { isInUse, renderQueues } from './overview.js';
 import { chooseOwner, readOwner } from './owner-filter.js';
 import { backTo, emptyList, facts, ownerLink, ownersOf } from './parts.js';
 
@@ -130,7 +129,7 @@ async function jobsPage(services: ConsoleServices, call: ConsoleCall): Promise<C
     title: t.pages.jobs,
     current: 'jobs',
     lead: t.jobs.lead,
-    content: html`${queues && renderQueues(queues.filter(isInUse), locale)}
+    content: html`${queues && renderSums(queues, locale)}
 ${filterCard(
   {
     path: PATH,
@@ -186,6 +185,21 @@ ${dataTable<ListedJob>({
 ${pagesOf(call, { path: PATH, filters, ...(page.next && { next: page.next }) })}
 </section>`,
   };
+}
+
+/** How many wait and run, and ended within the last hour, of all kinds: a line of figures that lead to their jobs. */
+function renderSums(queues: Awaited<ReturnType<typeof readQueues>>, { texts, count }: Locale): Html | false {
+  const { console: t, words } = texts;
+  const states = ['queued', 'running', 'completed', 'failed'] as const;
+  const figures = states.map((state) => [state, queues.reduce((sum, queue) => sum + queue[state], 0)] as const);
+  if (figures.every(([, value]) => value === 0)) return false;
+  const oldest = Math.max(0, ...queues.map(({ oldestQueuedMs }) => oldestQueuedMs));
+  const link = (state: JobState, value: number) =>
+    html`<a${state === 'failed' && html` class="bad-count"`} href="${linkTo(PATH, { state })}">${count(value)}<span class="visually-hidden"> ${t.jobs.show}</span></a>`;
+  return html`<section aria-label="${t.jobs.queues}"><dl class="totals totals-line">${figures.map(
+    ([state, value]) =>
+      html`<div><dt>${words.jobStates[state]}</dt><dd>${value === 0 ? '0' : link(state, value)}</dd></div>`,
+  )}${oldest > 0 && html`<div><dt>${t.jobs.oldest}</dt><dd>${t.span(oldest)}</dd></div>`}</dl><p class="small muted">${t.jobs.lastHour}</p></section>`;
 }
 
 /** The model, or what it reads: a link of a platform, or how many links. */

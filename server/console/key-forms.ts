@@ -44,7 +44,7 @@ export function limitFields(
   groups: readonly string[],
   key?: WholeKey,
 ): Html {
-  const { keys: t, users } = locale.texts.console;
+  const { keys: t } = locale.texts.console;
   const record = key?.record;
   const isSent = problem !== undefined && fields.includes('rpm');
   const fieldOf = (name: string, stored: string) => (isSent ? field(name) : stored);
@@ -56,6 +56,6 @@ export function limitFields(
   return html`<div class="form-row">${textField({ name: 'name', label: t.name, isRequired: true, maxLength: 100, placeholder: 'nightly jobs', value: fieldOf('name', record?.name ?? '') })}${textField({ name: 'group', id: 'key-group', label: t.group, maxLength: 64, placeholder: groups[0] ?? 'research', suggestions: groups, value: fieldOf('group', record?.groupName ?? '') })}</div>
 ${hasLimits && html`<fieldset class="field"><legend>${t.grants}</legend><div class="checks">${OPERATOR_KEY_GRANTS.map((grant) => html`<label class="check${grant === 'admin' && ' check-apart'}"><input type="checkbox" name="grant_${grant}" value="on"${granted(grant) && html` checked`}> <span>${t.grantNames[grant]}</span></label>`)}</div></fieldset>`}
 ${hasLimits && textField({ name: 'rpm', label: t.rpm, type: 'number', hint: t.rpmHint, value: fieldOf('rpm', record ? String(record.rpm ?? '') : '30') })}
-${lastDayField({ name: 'expires', label: t.expires, value: isSent ? chosen(field, 'expires') : expires, never: users.never, now: clock.now() }, locale)}
+${lastDayField({ name: 'expires', label: t.expires, value: isSent ? chosen(field, 'expires') : expires, never: t.noEnd, now: clock.now() }, locale)}
 ${budgetField({ id: 'key-budget', label: t.budgets, value: isSent ? readBudgets(field) : budgets, currency: prices?.currency }, locale)}`;
 }

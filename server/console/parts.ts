@@ -73,7 +73,7 @@ export function searchBar({ path, label, placeholder, value, tabs, reset }: Sear
     isCurrent: tabs.value === tab.value,
   }));
   return html`<section class="card filter-card" aria-label="${words.filters}">
-<div class="row row-apart">${tabs && links && linkRow(tabs.label, links)}<form class="find" method="get" action="${path}" role="search">${tabs?.value !== undefined && html`<input type="hidden" name="${tabs.name}" value="${tabs.value}">`}<label class="visually-hidden" for="find">${label}</label><input class="input" id="find" name="q" type="search" value="${value}" maxlength="200" autocomplete="off" spellcheck="false" placeholder="${placeholder}"><button class="button button-quiet">${models.find}</button>${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${words.reset}</a>`}</form></div>
+<div class="row row-apart">${tabs && links && linkRow(tabs.label, links, 'long')}<form class="find" method="get" action="${path}" role="search">${tabs?.value !== undefined && html`<input type="hidden" name="${tabs.name}" value="${tabs.value}">`}<label class="visually-hidden" for="find">${label}</label><input class="input" id="find" name="q" type="search" value="${value}" maxlength="200" autocomplete="off" spellcheck="false" placeholder="${placeholder}"><button class="button button-quiet">${models.find}</button>${reset !== undefined && html`<a class="button button-quiet" href="${reset}">${words.reset}</a>`}</form></div>
 </section>`;
 }
 
@@ -170,7 +170,7 @@ function limitsOf(budget: BudgetState, locale: Locale) {
 export function renderBudget(budget: BudgetState, locale: Locale): Html {
   return html`<ul class="stack-small">${limitsOf(budget, locale).map(
     ({ name, share, words, used }) =>
-      html`<li class="stack-small"><span class="row row-apart small"><span>${name}</span><span class="figures">${words}${share <= LOW_SHARE && html` · <strong class="low">${used}</strong>`}</span></span>${bar(share)}</li>`,
+      html`<li class="stack-small"><span class="row row-apart small limit-head"><span>${name}</span><span class="figures">${words}${share <= LOW_SHARE && html` · <strong class="low">${used}</strong>`}</span></span>${bar(share)}</li>`,
   )}</ul>`;
 }
 

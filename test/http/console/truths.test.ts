@@ -3,6 +3,7 @@
 import { expect } from 'chai';
 import { type ExtractCall, GatewayError } from 'mediagate';
 import { FREE, newKey, order, signUp, topUpOrder, transfer } from '../../support/accounts/people.js';
+import { acceptJob } from '../../support/jobs/job-acceptance.js';
 import { invented } from '../../support/links/invented-plugin.js';
 import { type ConsoleApp, startConsoleApp } from './console-app.js';
 
@@ -169,6 +170,20 @@ describe('the facts of the console', () => {
     };
     expect(await chosen('/admin/jobs')).to.deep.equal(['All', '']);
     expect(await chosen('/admin/jobs?state=active')).to.deep.equal(['All', 'active']);
+  });
+
+  it('sum up jobs in a line of figures above the whole list, without a table', async () => {
+    const summary = { model: 'gen-img-2' };
+    const job = { kind: 'image', owner: 'one', keyId: 'one', input: null, maxActive: 9, summary } as const;
+    await acceptJob(its.app.state.jobs, { job });
+    const { page } = await its.read('/admin/jobs');
+    const figures = page('.totals-line > div')
+      .toArray()
+      .map((one) => page(one).children('dt').text() + page(one).find('dd').contents().first().text());
+    expect(figures.slice(0, 2)).to.deep.equal(['Queued1 show the jobs', 'Running0']);
+    expect(page('.totals-line a').first().attr('href')).to.equal('/admin/jobs?state=queued');
+    expect(page('#queues, .compact')).to.have.length(0);
+    expect((await its.read('/admin/jobs?state=queued')).page('.totals-line')).to.have.length(0);
   });
 
   it('call an incident that begins later planned', async () => {

@@ -47,7 +47,8 @@ const en = {
   otherValue: 'Other…',
   noBudget: 'None',
   asPlan: 'As the plan',
-  monthly: (amount: string) => `${amount} / month`,
+  /** Of budgets: those that are offered are for a month. */
+  monthly: (budgets: string) => `${budgets} (a month)`,
   failed: 'This was not done.',
   /** Of milliseconds, in its largest unit. */
   span: (ms: number) =>
@@ -193,7 +194,7 @@ const vi: typeof en = {
   otherValue: 'Khác…',
   noBudget: 'Không có',
   asPlan: 'Như gói',
-  monthly: (amount) => `${amount}/tháng`,
+  monthly: (budgets) => `${budgets} (mỗi tháng)`,
   failed: 'Chưa thực hiện được.',
   span: (ms) =>
     ms < 60_000
