@@ -7,7 +7,6 @@ import type { Route } from '../http/index.js';
 import { alertPages } from './alerts.js';
 import { applicationPages } from './applications.js';
 import { auditPages } from './audit.js';
-import { balancePages } from './balances.js';
 import type { ConsoleServices } from './console-route.js';
 import { groupPages } from './groups.js';
 import { incidentPages } from './incidents.js';
@@ -16,10 +15,9 @@ import { jobPages } from './jobs.js';
 import { keyPages } from './keys.js';
 import { modelPage } from './model.js';
 import { modelPages } from './models.js';
-import { orderPages } from './orders.js';
+import { balancePages, orderPages, transferPages } from './money/index.js';
 import { overviewPages } from './overview.js';
 import { requestPages } from './requests.js';
-import { transferPages } from './transfers.js';
 import { userPages } from './users.js';
 
 /** Every page and form of the console. */

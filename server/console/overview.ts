@@ -11,7 +11,7 @@ import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, ope
 import { shownRequestId, type UsageEntry, type UsageGroup } from '../usage/index.js';
 import { alertRow } from './alerts.js';
 import { type ConsolePage, type ConsoleServices, consolePage } from './console-route.js';
-import { differenceOf } from './orders.js';
+import { differenceOf } from './money/index.js';
 import { type Owners, ownerLink, ownersOf, section } from './parts.js';
 import { daysChart, renderFailed, roughCost, usageTotals } from './usage-part.js';
 

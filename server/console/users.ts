@@ -55,7 +55,7 @@ import {
   textField,
 } from './forms.js';
 import { historySection } from './history.js';
-import { ordersOfUser } from './orders.js';
+import { ordersOfUser } from './money/index.js';
 import {
   aboutUser,
   backTo,

@@ -5,7 +5,7 @@
  */
 
 import { Readable } from 'node:stream';
-import type { BalanceState, BalanceSum } from '../accounts/index.js';
+import type { BalanceState, BalanceSum } from '../../accounts/index.js';
 import {
   adjustBalance,
   allowTopUps,
@@ -15,11 +15,11 @@ import {
   resumeBalance,
   showBalance,
   type WholeBalance,
-} from '../admin/index.js';
-import type { Route } from '../http/index.js';
-import type { StatementLine } from '../ledger/index.js';
-import { isOrderCode, type OrderRecord } from '../payments/index.js';
-import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../site/index.js';
+} from '../../admin/index.js';
+import type { Route } from '../../http/index.js';
+import type { StatementLine } from '../../ledger/index.js';
+import { isOrderCode, type OrderRecord } from '../../payments/index.js';
+import { badge, copyableId, dataTable, type Html, html, type Locale, linkTo, orderBadge } from '../../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -29,10 +29,10 @@ import {
   consolePage,
   pagesOf,
   rangeOf,
-} from './console-route.js';
-import { action, actions, choiceField, textField } from './forms.js';
-import { chooseOwner, readOwner } from './owner-filter.js';
-import { actorName, backTo, emptyList, facts, ownersOf, type People, peopleOf, searchBar, section } from './parts.js';
+} from '../console-route.js';
+import { action, actions, choiceField, textField } from '../forms.js';
+import { chooseOwner, readOwner } from '../owner-filter.js';
+import { actorName, backTo, emptyList, facts, ownersOf, type People, peopleOf, searchBar, section } from '../parts.js';
 
 const PATH = '/admin/balances';
 const ID = { id: { description: 'Id of the account, or of its user.' } };

@@ -4,11 +4,11 @@
  * server/payments, which refuse what a form offered too late.
  */
 
-import { changeOrder, listOrders, showOrder, type WholeOrder } from '../admin/index.js';
-import { ORDER_STATES } from '../choices.js';
-import type { Route } from '../http/index.js';
-import { type OrderRecord, type OrderState, type RecordedTransaction, receiptName } from '../payments/index.js';
-import { badge, dataTable, type Html, html, type Locale, orderBadge, planName } from '../site/index.js';
+import { changeOrder, listOrders, showOrder, type WholeOrder } from '../../admin/index.js';
+import { ORDER_STATES } from '../../choices.js';
+import type { Route } from '../../http/index.js';
+import { type OrderRecord, type OrderState, type RecordedTransaction, receiptName } from '../../payments/index.js';
+import { badge, dataTable, type Html, html, type Locale, orderBadge, planName } from '../../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -18,11 +18,11 @@ import {
   consolePage,
   pagesOf,
   rangeOf,
-} from './console-route.js';
-import { action, actions } from './forms.js';
-import { historySection } from './history.js';
-import { chooseOwner, readOwner } from './owner-filter.js';
-import { backTo, emptyList, facts, ownerLink, ownersOf, searchBar, section } from './parts.js';
+} from '../console-route.js';
+import { action, actions } from '../forms.js';
+import { historySection } from '../history.js';
+import { chooseOwner, readOwner } from '../owner-filter.js';
+import { backTo, emptyList, facts, ownerLink, ownersOf, searchBar, section } from '../parts.js';
 
 const PATH = '/admin/orders';
 /** As users write it. */

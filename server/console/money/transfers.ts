@@ -3,11 +3,11 @@
  * as if its text had named the code, or marked as reviewed, for money that was sent back by hand.
  */
 
-import { listOrders, listTransfers } from '../admin/index.js';
-import { dayOf } from '../format/index.js';
-import type { Route } from '../http/index.js';
-import type { OrderRecord, RecordedTransaction } from '../payments/index.js';
-import { badge, dataTable, type Html, html, type Locale, linkRow, linkTo } from '../site/index.js';
+import { listOrders, listTransfers } from '../../admin/index.js';
+import { dayOf } from '../../format/index.js';
+import type { Route } from '../../http/index.js';
+import type { OrderRecord, RecordedTransaction } from '../../payments/index.js';
+import { badge, dataTable, type Html, html, type Locale, linkRow, linkTo } from '../../site/index.js';
 import {
   type ConsoleCall,
   type ConsolePage,
@@ -16,8 +16,8 @@ import {
   consolePage,
   pagesOf,
   rangeOf,
-} from './console-route.js';
-import { action, actions, suggestionList, textField } from './forms.js';
+} from '../console-route.js';
+import { action, actions, suggestionList, textField } from '../forms.js';
 import { differenceOf } from './orders.js';
 
 const PATH = '/admin/transfers';
