@@ -282,6 +282,26 @@ export function emptyState(title: string, words: Html | string): Html {
   return html`<div class="empty"><strong>${title}</strong><span>${words}</span></div>`;
 }
 
+/** Drawings of what a page without anything will have: bars of days, or rows of a list. */
+const GHOSTS = {
+  bars: [22, 34, 28, 46, 38, 58, 44, 66, 52, 72, 60, 80].map((height, index) => [index * 34, 80 - height, 22, height]),
+  rows: [0, 1, 2].flatMap((row) => [
+    [0, row * 32, 16, 16],
+    [28, row * 32 + 4, 150 - row * 30, 8],
+    [330 - row * 12, row * 32 + 4, 66 + row * 12, 8],
+  ]),
+} as const;
+
+/** A page that has nothing yet, by its height: a drawing of what will be here, what that is, and the next steps. */
+export function emptyPage(
+  ghost: keyof typeof GHOSTS,
+  { title, words, steps }: { title: string; words: Html | string; steps: Html },
+): Html {
+  return html`<section class="card empty-page"><svg class="ghost" viewBox="0 0 396 80" aria-hidden="true">${GHOSTS[ghost].map(([x, y, width, height]) => html`<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="3"/>`)}</svg>
+${emptyState(title, words)}
+<div class="row">${steps}</div></section>`;
+}
+
 /** What is left of an amount is little from this share on: four fifths are used. */
 export const LOW_SHARE = 0.2;
 

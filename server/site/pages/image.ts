@@ -107,7 +107,7 @@ function editor({ id, model }: ImageView, picture: PictureView, models: readonly
 <div class="stack">
 <form class="stack" id="edit-form"><div class="field"><label for="edit-prompt">${t.editPrompt}</label><textarea class="input" id="edit-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.editSample}"></textarea></div>
 <div class="form-row">${modelSelect('edit-model', models, locale, model)}${scriptedButton(t.createEdit)}</div>
-<p class="small muted">${runCost(models, locale, model)} ${t.counts}</p><p class="problem" role="alert"></p></form>
+${runCost(models, locale, model)}<p class="small muted">${t.counts}</p><p class="problem" role="alert"></p></form>
 <details><summary>${t.rectangle}</summary><form class="stack" id="edit-rectangle"><p class="small muted" id="edit-rectangle-words">${t.rectangleWords}</p>
 <div class="image-numbers">${RECTANGLE.map(([name, value]) => html`<div class="field"><label for="edit-${name}">${t[name]}</label><input class="input" id="edit-${name}" name="${name}" inputmode="decimal" value="${value}" aria-describedby="edit-rectangle-words" autocomplete="off"></div>`)}</div>
 <div>${scriptedButton(t.addRectangle, 'button-quiet button-small')}</div><p class="problem" role="alert"></p></form></details>

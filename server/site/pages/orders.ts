@@ -10,7 +10,7 @@ import { type BalanceView, balancePart } from '../components/balance-part.js';
 import { accountPages, linkTo } from '../components/filters.js';
 import { dataTable, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
-import { type Html, html, type Page, supportWords } from '../page.js';
+import { emptyPage, type Html, html, type Page, supportWords } from '../page.js';
 import { orderBadge } from '../views.js';
 
 export type OrderRow = OrderRecord & { planName: string };
@@ -40,33 +40,40 @@ export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, loc
   };
   return {
     title: t.title,
-    styles: ['tables.css'],
+    styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p>${accountPages(PATH, locale)}</div>
 ${balancePart(prepaid, locale)}
-<div class="card stack">${dataTable<OrderRow>({
-      label: t.title,
-      isStacked: true,
-      rows,
-      columns: [
-        { head: t.code, cell: ({ code }) => html`<a href="/pay/${code}"><code>${code}</code></a>` },
-        { head: t.date, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
-        { head: t.plan, inCard: 'plain', cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
-        {
-          head: t.amount,
-          isNumber: true,
-          inCard: 'plain',
-          cell: ({ amount, paidAmount, currency, state }) =>
-            html`${money(amount, currency)}${state === 'underpaid' && html`<span class="detail small muted">${t.left(money(amount - paidAmount, currency))}</span>`}`,
-        },
-        { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
-        { head: t.receipt, isActions: true, cell: paymentOf },
-      ],
-      empty: { title: t.empty, words: t.emptyWords },
-    })}
-${rows.length === 0 && isFirst && html`<div><a class="button" href="/plans">${t.seePlans}</a></div>`}
+${
+  rows.length === 0 && isFirst
+    ? emptyPage('rows', {
+        title: t.empty,
+        words: t.emptyWords,
+        steps: html`<a class="button" href="/plans">${t.seePlans}</a>`,
+      })
+    : html`<div class="card stack">${dataTable<OrderRow>({
+        label: t.title,
+        isStacked: true,
+        rows,
+        columns: [
+          { head: t.code, cell: ({ code }) => html`<a href="/pay/${code}"><code>${code}</code></a>` },
+          { head: t.date, inCard: 'plain', cell: ({ createdAt }) => day(createdAt) },
+          { head: t.plan, inCard: 'plain', cell: ({ planName }) => html`<bdi>${planName}</bdi>` },
+          {
+            head: t.amount,
+            isNumber: true,
+            inCard: 'plain',
+            cell: ({ amount, paidAmount, currency, state }) =>
+              html`${money(amount, currency)}${state === 'underpaid' && html`<span class="detail small muted">${t.left(money(amount - paidAmount, currency))}</span>`}`,
+          },
+          { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
+          { head: t.receipt, isActions: true, cell: paymentOf },
+        ],
+        empty: { title: t.empty, words: t.emptyWords },
+      })}
 ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { before: next }) }, locale)}
-</div></div>`,
+</div>`
+}</div>`,
   };
 }
 

@@ -9,7 +9,7 @@ import { accountPages, type Choice, chosenLabel, type FilterField, filterCard, l
 import { outcomeTabs, type RequestRowsView, requestDetails, requestTable } from '../components/request-rows.js';
 import { type Column, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
-import { badge, emptyState, type Html, html, type Page } from '../page.js';
+import { badge, emptyPage, type Html, html, type Page } from '../page.js';
 
 export interface RequestsView {
   filter: RequestFilter;
@@ -86,8 +86,11 @@ function renderList(view: RequestsView, locale: Locale): Html {
     return requestDetails({ ...rowsOf(view, locale), rows }, locale);
   }
   if (isUnused(view)) {
-    return html`<section class="card stack">${emptyState(t.first(retentionDays), t.firstWords(retentionDays))}
-<div class="row"><a class="button" href="/playground">${t.try}</a><a class="button button-quiet" href="/setup">${t.useKey}</a></div></section>`;
+    return emptyPage('rows', {
+      title: t.first(retentionDays),
+      words: t.firstWords(retentionDays),
+      steps: html`<a class="button" href="/playground">${t.try}</a><a class="button button-quiet" href="/setup">${t.useKey}</a>`,
+    });
   }
   const limits = rows.length === 0 ? limitsOf(view, locale) : [];
   const named = limits.map(
@@ -180,8 +183,12 @@ function limitsOf(view: RequestsView, locale: Locale): { name: string; label: st
     : [...fields, { name: 'outcome', label: t.list.result, value: words.outcomes[outcome] }];
 }
 
-/** Off by default: what would be stored, for how long, and that turning it off deletes it. Once it is on, it is folded. */
-function renderInputs({ inputDays, inputsChanged }: RequestsView, { texts: { usage } }: Locale): Html {
+/**
+ * Off by default: what would be stored, for how long, and that turning it off deletes it. It is folded once it is on, and
+ * below a page that has nothing yet.
+ */
+function renderInputs(view: RequestsView, { texts: { usage } }: Locale): Html {
+  const { inputDays, inputsChanged } = view;
   const t = usage.inputs;
   const title = html`<h2 id="inputs-title">${t.title}</h2>`;
   const form = html`<p class="small muted">${t.words}</p>
@@ -196,11 +203,12 @@ ${
   inputDays !== null &&
   html`<form method="post" action="/requests/inputs"><input type="hidden" name="days" value=""><button class="button button-quiet">${t.turnOff}</button></form>`
 }</div>`;
-  if (inputDays !== null && !inputsChanged) {
-    return html`<section class="card" id="inputs" aria-labelledby="inputs-title"><details class="card-fold"><summary>${title}${badge(t.isOn(inputDays), 'good')}</summary><div class="stack">${form}</div></details></section>`;
+  const state = inputDays === null ? badge(t.isOff) : badge(t.isOn(inputDays), 'good');
+  if (!inputsChanged && (inputDays !== null || isUnused(view))) {
+    return html`<section class="card" id="inputs" aria-labelledby="inputs-title"><details class="card-fold"><summary>${title}${state}</summary><div class="stack">${form}</div></details></section>`;
   }
   return html`<section class="card stack" id="inputs" aria-labelledby="inputs-title">
-<div class="row row-apart">${title}${inputDays === null ? badge(t.isOff) : badge(t.isOn(inputDays), 'good')}</div>
+<div class="row row-apart">${title}${state}</div>
 ${inputsChanged && html`<p class="notice notice-good" role="status">${inputDays === null ? t.turnedOff : t.turnedOn(inputDays)}</p>`}
 ${form}
 </section>`;

@@ -18,7 +18,7 @@ import { barChart, CHART_COLOURS, type ChartBar, chartLegend, swatch } from '../
 import { accountPages, type Choice, filterCard, linkRow, linkTo } from '../components/filters.js';
 import { dataTable } from '../components/table.js';
 import type { Locale } from '../language/index.js';
-import { emptyState, type Html, html, type Page } from '../page.js';
+import { emptyPage, type Html, html, type Page } from '../page.js';
 import { costOf, spentOf } from '../views.js';
 
 export interface UsageView {
@@ -67,8 +67,11 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
 ${!(isEmpty && view.isUnlimited) && renderFilters(view, locale)}
 ${
   isEmpty
-    ? html`<section class="card stack">${emptyState(t.none, t.noneWords)}
-<div class="row"><a class="button" href="/playground">${t.list.try}</a><a class="button button-quiet" href="/setup">${t.list.useKey}</a></div></section>`
+    ? emptyPage('bars', {
+        title: t.none,
+        words: t.noneWords,
+        steps: html`<a class="button" href="/playground">${t.list.try}</a><a class="button button-quiet" href="/setup">${t.list.useKey}</a>`,
+      })
     : html`${renderTotals(view, locale)}${renderDivision(view, locale)}${renderCharts(view, locale)}${renderGroups(view, locale)}`
 }
 </div>`,
