@@ -411,6 +411,7 @@ describe('the playground in a real browser', () => {
       () => (document.querySelector<HTMLAudioElement>('#speech-result audio')?.duration ?? 0) > 1,
     );
     // By keyboard: to another time, and played from there.
+    await player.locator('.waveform').waitFor();
     const slider = player.getByRole('slider', { name: 'Start at' });
     await slider.focus();
     await page.keyboard.press('End');

@@ -109,6 +109,18 @@ describe('the page of keys', () => {
     expect(await read(ann, '/keys?saved=nothing')).not.to.contain('is saved');
   });
 
+  it('begins with the list, above which a button opens the form of a new key', async () => {
+    const text = await read(ann);
+    expect(text).to.contain('<details class="key-creation"><summary');
+    expect(text.indexOf('key-creation')).to.be.below(text.indexOf('key-list'));
+  });
+
+  it('has a playground that says what a run of a model costs, and nothing where no price is known', async () => {
+    const text = await read(ann, '/playground');
+    expect(text).to.contain('run-cost">$1.00 in, $10.00 out for a million tokens<');
+    expect(text.match(/data-cost=/g), 'one model of two has prices').to.have.length(1);
+  });
+
   it('offers what the free tier has before there is a plan, and says what comes next', async () => {
     const text = await read(await app.signedIn('new@example.com'));
     expect(text).to.contain('Your first key').and.to.contain('set up a client').and.not.to.contain('New key<');
