@@ -60,7 +60,8 @@ async function compile(node, command, isUnbundled) {
   if (builtAt > newest) return;
   const endProgress = showProgress(builtAt === 0, isChecked ? 'up to a minute' : 'some seconds');
   if (isChecked) await runCompiler(node, []);
-  await esbuildAll(sources, isChecked ? [] : isWhole ? sources : undefined);
+  // After the compiler these are the scripts that are not there although its record of an earlier run has them.
+  await esbuildAll(sources, isWhole ? sources : undefined);
   endProgress();
   fs.writeFileSync(stamps.at(-1), '');
 }

@@ -16,7 +16,7 @@ import { openAlerts } from './alerts/index.js';
 import type { AppDependencies } from './app.js';
 import { Batches, startBatches } from './batches/index.js';
 import { type CloseList, openOrClose } from './close-list.js';
-import { createSiteAddress } from './http/index.js';
+import { createSiteAddress, localAddress } from './http/index.js';
 import { IdempotencyService } from './idempotency/index.js';
 import { createKeyRecord, GRANTS, KeyTable, type Pepper } from './keys/index.js';
 import { BlockList } from './links/blocked-links.js';
@@ -61,7 +61,7 @@ export interface OpenServerOptions {
   firstRun?: boolean;
   /** Default `all`. */
   role?: Role;
-  /** Its address if the settings name no `baseUrl`, without a trailing slash. Called whenever a link is made. */
+  /** Its address if the settings name no `baseUrl`, without a trailing slash; empty before it listens. Called whenever a link is made. */
   address: () => string;
   /** Open client connections, for the metrics. Default: omitted. */
   connections?(): Promise<number>;
@@ -231,7 +231,8 @@ async function openParts(options: OpenServerOptions, first: FirstParts): Promise
   const { cache, files: storage } = state;
   const services = { http: options.services?.http, cache, storage, meter, siblings, isBlocked };
   const { baseUrl: configured } = settings;
-  const baseUrl = configured === undefined ? options.address : () => configured;
+  // What runs in the background makes links before the gateway listens: with the port of the settings.
+  const baseUrl = () => configured ?? (options.address() || localAddress(settings));
   const { jobs } = state;
   const about = { settings, environment, logger, services, plugins };
   const gateway = await openGateway({ ...about, jobs, responses: state, baseUrl });

@@ -6,7 +6,7 @@
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { appendFile, cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -145,5 +145,17 @@ describe('the launcher in a new checkout', () => {
       .to.match(/^Compiling, because sources or packages are newer/)
       .and.to.include('changed: number');
     expect((await stat(thread)).mtimeMs).to.equal(untouched.mtimeMs);
+  });
+
+  it('builds the scripts that the compiler leaves out because its record has them', async () => {
+    await mkdir(path.join(folder, 'test'));
+    const config = JSON.parse(await readFile(path.join(folder, 'tsconfig.json'), 'utf8'));
+    await writeFile(path.join(folder, 'tsconfig.json'), JSON.stringify({ ...config, include: ['server/version.ts'] }));
+    const compiler = path.join(packageRoot, 'node_modules/typescript/bin/tsc');
+    await run(process.execPath, [compiler, '-p', folder]);
+    expect(existsSync(scriptOf('.tsbuildinfo'))).to.equal(true);
+    await rm(scriptOf('server/version.js'));
+    await launch({}, '--build');
+    expect(existsSync(scriptOf('server/version.js'))).to.equal(true);
   });
 });

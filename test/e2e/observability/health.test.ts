@@ -1,6 +1,12 @@
-/** Health of a platform that limits every method. */
+/** Health of a platform that limits every method, and of a gateway that does not listen yet. */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { expect } from 'chai';
+import { createRecordingLogger } from 'mediagate/testing';
+import { openServer } from '../../../server/open-server.js';
+import { readSettings } from '../../../server/settings/settings.js';
 import { type ReplayingProxy, startReplayingProxy } from '../../support/links/replaying-proxy.js';
 import { type GatewayHere, startGatewayHere } from '../../support/processes/gateway-here.js';
 
@@ -48,5 +54,17 @@ describe('health of platforms', () => {
     expect(others.every(({ ok }: { ok: boolean }) => ok)).to.equal(true);
     expect(text).not.to.contain(key).and.not.to.contain('Tugs0fOst3n');
     expect((await gateway.request('/health/ready')).status).to.equal(200);
+  });
+});
+
+describe('a gateway that does not listen yet', () => {
+  it('has an address all the same, for what notes its state meanwhile', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-data-'));
+    const settings = readSettings({ DATA_DIR: folder, HOST: '127.0.0.1', PORT: '0', BROWSER: 'off' });
+    const services = { logger: createRecordingLogger() };
+    const server = await openServer({ settings, environment: { PATH: process.env.PATH }, address: () => '', services });
+    expect(server.signIn?.()).to.include({ state: 'ready', standIn: true });
+    await server.close();
+    await rm(folder, { recursive: true });
   });
 });
