@@ -7,10 +7,10 @@
 // A module runs when something of it is first used, not where it is imported: `keys list` needs 200 of the 900 modules, most of
 // which its imports lead to, and a supervisor still fewer. So all of a folder can be imported by its index without a cost.
 // Only modules that declare errors or kinds of jobs when they run (`hasDeclarations`) run where they are imported, as always.
-// Gain: 0.29 in place of 0.46 s of CPU for `keys list`. Each use of an import would be a look
-// whether its module has run, and then go through the exports of the folder and of the module: 450 calls of a chat. So a module
-// keeps what it has used once in variables (`keepUsed`). Gain: 5 % of the main thread's CPU for a chat. Tried and dropped: one script of all of them (V8 reads what it kept of all modules, 50 ms),
-// and one file for each `import()`, which Node resolves again for each file that shares it.
+// Gain: 0.29 in place of 0.46 s of CPU for `keys list`. Each use of an import would be a look whether its module has run, and
+// then go through the exports of the folder and of the module, so a module keeps what it has used once in variables
+// (`keepUsed`). Gain: 350 of 2,910 calls of functions for a chat. Tried and dropped: one script of all of them (V8 reads what it
+// kept of all modules, 50 ms), and one file for each `import()`, which Node resolves again for each file that shares it.
 //
 // A module holds state, so it must be there once in a process. Therefore the plugins of the package are in the bundle too, and
 // any other plugin that imports `mediagate/plugin` gets what the bundle has: run.cjs sets the condition `mediagate-bundle`, for
