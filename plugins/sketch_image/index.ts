@@ -19,16 +19,15 @@ import {
   Type,
 } from 'mediagate/plugin';
 import { letter } from './lettering.js';
+import { encodeEdited, readMask } from './mask.js';
 import {
   type Colour,
   choosePalette,
   type Encoding,
-  encodeEdited,
   encodePicture,
   mix,
   paintWash,
   printOf,
-  readMask,
   readReference,
   slipOverlay,
 } from './pixels.js';

@@ -2,8 +2,8 @@
  * Colours, the wash under the ink, and all image files of the mock. The wash is computed at 240 pixels on its short
  * side and scaled up, because it has no sharp edges. The grain of the paper and the ink are laid on it here, which takes a
  * fraction of what a general composition takes; every few rows the event loop gets a turn. Everything that reads, scales
- * or encodes files uses sharp, which works in threads of its own and is loaded by the first image. References above 24 million pixels are refused. A mask is fitted to the size as the reference is; transparent
- * pixels are the open part.
+ * or encodes files uses sharp, which works in threads of its own and is loaded by the first image. References above 24
+ * million pixels are refused.
  */
 
 import { setImmediate as breathe } from 'node:timers/promises';
@@ -173,11 +173,11 @@ export interface Encoding {
 }
 
 /** Above what a reference may have; a file that says otherwise has not been checked. */
-const MAX_REFERENCE_PIXELS = 24_000_000;
+export const MAX_REFERENCE_PIXELS = 24_000_000;
 const GRAIN_SIDE = 128;
 
 /** Loads sharp; the only place that does. Its work is done in threads of its own. */
-async function loadSharp() {
+export async function loadSharp() {
   return (await import('sharp')).default;
 }
 
@@ -319,99 +319,12 @@ async function layOver(sharp: SharpModule, { width, height, pixels }: Wash, over
   }
 }
 
-/** The part of a picture that a mask leaves open. */
-export interface OpenPart {
-  /** The smallest box around it. */
-  box: Box;
-  /** How open each pixel of the box is, 0 to 255, row by row. */
-  cover: Uint8Array;
-}
-
-const MASK_ROWS_AT_ONCE = 256;
-/** Half transparent and more counts for the box. */
-const OPEN = 128;
-
-/**
- * Reads a mask, fitted to the size as the reference is. Undefined if it leaves nothing open.
- * @throws GatewayError `invalid_value` where the bytes are no image; the signal's reason.
- */
-export async function readMask(mask: Media, size: ImageSize, signal: AbortSignal): Promise<OpenPart | undefined> {
-  const { width, height } = size;
-  const alpha = await alphaOf(mask, size);
-  let [left, top, right, bottom] = [width, height, -1, -1];
-  for (let row = 0; row < height; row++) {
-    if (row % MASK_ROWS_AT_ONCE === 0) {
-      await breathe();
-      signal.throwIfAborted();
-    }
-    for (let column = 0; column < width; column++) {
-      if (255 - (alpha[row * width + column] ?? 255) < OPEN) continue;
-      left = Math.min(left, column);
-      right = Math.max(right, column);
-      top = Math.min(top, row);
-      bottom = row;
-    }
-  }
-  if (right < 0) return undefined;
-  const box = { x: left, y: top, width: right - left + 1, height: bottom - top + 1 };
-  const cover = new Uint8Array(box.width * box.height);
-  for (let row = 0; row < box.height; row++) {
-    const from = (top + row) * width + left;
-    for (let column = 0; column < box.width; column++) {
-      cover[row * box.width + column] = 255 - (alpha[from + column] ?? 255);
-    }
-  }
-  return { box, cover };
-}
-
-async function alphaOf({ bytes }: Media, { width, height }: ImageSize): Promise<Buffer> {
-  const sharp = await loadSharp();
-  try {
-    return await sharp(bytes, { limitInputPixels: MAX_REFERENCE_PIXELS })
-      .resize(width, height, { fit: 'cover', position: 'centre' })
-      .ensureAlpha()
-      .extractChannel('alpha')
-      .raw()
-      .toBuffer();
-  } catch (cause) {
-    throw new GatewayError('invalid_value', 'The mask cannot be read.', { param: 'mask', cause });
-  }
-}
-
-/** The reference, with the drawing in its open part. Without a part it stays as it is. */
-export async function encodeEdited(
-  { bytes }: Media,
-  { width, height }: ImageSize,
-  part: (OpenPart & { drawing: Media }) | undefined,
-  encoding: Encoding,
-): Promise<Media> {
-  const sharp = await loadSharp();
-  const laid = sharp(bytes, { limitInputPixels: MAX_REFERENCE_PIXELS })
-    .resize(width, height, { fit: 'cover', position: 'centre' })
-    .flatten({ background: '#fff' })
-    .toColourspace('srgb');
-  if (part) laid.composite([await patchOf(sharp, part)]);
-  return encodeAs(laid.removeAlpha(), encoding);
-}
-
-async function patchOf(sharp: SharpModule, { box, cover, drawing }: OpenPart & { drawing: Media }) {
-  const { width, height } = box;
-  const drawn = await sharp(drawing.bytes).metadata();
-  const [left, top] = [Math.floor((drawn.width - width) / 2), Math.floor((drawn.height - height) / 2)];
-  const cut = await sharp(drawing.bytes).extract({ left, top, width, height }).removeAlpha().raw().toBuffer();
-  const input = await sharp(cut, { raw: { width, height, channels: 3 } })
-    .joinChannel(Buffer.from(cover.buffer), { raw: { width, height, channels: 1 } })
-    .raw()
-    .toBuffer();
-  return { input, raw: { width, height, channels: 4 as const }, left: box.x, top: box.y };
-}
-
-async function encodeAs(picture: Sharp, { format, quality }: Encoding): Promise<Media> {
+export async function encodeAs(picture: Sharp, { format, quality }: Encoding): Promise<Media> {
   const encoded = format === 'png' ? picture.png({ compressionLevel: 6 }) : picture.toFormat(format, { quality });
   return { bytes: await encoded.toBuffer(), contentType: `image/${format}` };
 }
 
-type SharpModule = Awaited<ReturnType<typeof loadSharp>>;
+export type SharpModule = Awaited<ReturnType<typeof loadSharp>>;
 
 function inked(sharp: SharpModule, { width, height, cover }: Ink, colour: Colour): Sharp {
   return sharp({ create: { width, height, channels: 3, background: channels(colour) } }).joinChannel(cover, {
