@@ -7,10 +7,9 @@
 // A module runs when something of it is first used, not where it is imported: `keys list` needs 200 of the 900 modules, most of
 // which its imports lead to, and a supervisor still fewer. So all of a folder can be imported by its index without a cost.
 // Only modules that declare errors or kinds of jobs when they run (`hasDeclarations`) run where they are imported, as always.
-// Gain: 0.29 in place of 0.46 s of CPU for `keys list`. Each use of an import would be a look whether its module has run, and
-// then go through the exports of the folder and of the module, so a module keeps what it has used once in variables
-// (`keepUsed`). Gain: 350 of 2,910 calls of functions for a chat. Tried and dropped: one script of all of them (V8 reads what it
-// kept of all modules, 50 ms), and one file for each `import()`, which Node resolves again for each file that shares it.
+// Gain: 0.29 in place of 0.46 s of CPU for `keys list`. Each use of an import is a look whether its module has run, which
+// could not be measured in requests. Tried and dropped: one script of all of them (V8 reads what it kept of all modules, 50 ms),
+// and one file for each `import()`, which Node resolves again for each file that shares it.
 //
 // A module holds state, so it must be there once in a process. Therefore the plugins of the package are in the bundle too, and
 // any other plugin that imports `mediagate/plugin` gets what the bundle has: run.cjs sets the condition `mediagate-bundle`, for
@@ -205,48 +204,11 @@ function linked(id, scripts) {
       imports.push(address);
       return `importModule("${address}")`;
     });
-  if (held.length > 0) {
+  if (held.length > 0)
     code = code.replaceAll(new RegExp(`\\b(${held.join('|')})\\b(?!\0)`, 'g'), '$1.run').replaceAll('\0', '');
-    code = keepUsed(code, held, scripts);
-  }
   const [left] = /^.*(?:\bimport\(|[^.]\brequire\("\.).*/m.exec(code) ?? [];
   if (left !== undefined) throw new Error(`The program would import without a module: ${left}`);
   return { code: inModule(code), imports };
-}
-
-/** Keeps what a module uses of others in variables, from the first use on; but what another module assigns again. */
-function keepUsed(code, held, scripts) {
-  const kept = new Map();
-  const use = `(${held.join('|')})\\.run\\.(\\w+)`;
-  const text = code.replaceAll(new RegExp(`\\(0, ${use}\\)|\\b${use}`, 'g'), (found, ...names) => {
-    const [module, name] = names.filter((one) => typeof one === 'string');
-    if (changingNames(scripts).has(name)) return found;
-    const from = `${module}.run.${name}`;
-    if (!kept.has(from)) kept.set(from, `used$${kept.size}`);
-    return `(${kept.get(from)} ??= ${from})`;
-  });
-  return kept.size > 0 ? `${text}\nvar ${[...kept.values()].join(', ')};` : text;
-}
-
-let changing;
-
-/** Exported names, of any module, that are assigned again after their declaration. */
-function changingNames(scripts) {
-  changing ??= new Set(
-    [...scripts.values()].flatMap((script) => {
-      const [, exported = ''] = /^__export\(\w+, \{\n([\s\S]*?)^\}\);$/m.exec(script) ?? [];
-      const names = [...exported.matchAll(/^ {2}(\w+): \(\) => (\w+),?$/gm)];
-      return names.flatMap(([, name, local]) => {
-        const assigned = new RegExp(
-          `(?<!\\b(?:const|let|var) )\\b${local} *(?:\\+\\+|--|[-+*/%&|^?]{0,3}=(?![=>]))`,
-          'm',
-        );
-        const isVariable = new RegExp(`^(?:let|var) .*\\b${local}\\b`, 'm').test(script);
-        return isVariable && assigned.test(script) ? [name] : [];
-      });
-    }),
-  );
-  return changing;
 }
 
 /** As the loader takes a module: a function of what it gives to each. */
