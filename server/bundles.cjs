@@ -1,7 +1,7 @@
 'use strict';
 // What the build takes out of packages of npm and puts into dist: scripts, each bundled into one file, and data. A package of
 // hundreds of files loads several times as fast as one; and of a package that is large for what is used of it, an installation
-// then has that part alone, so that it is a package of checkouts only (one ONNX runtime of two, one encoding of tokens of
+// then has that part alone, so that it is a package of checkouts only (one ONNX runtime of four, one encoding of tokens of
 // seven). Licences go with what is taken.
 
 const esbuild = require('esbuild');
