@@ -203,6 +203,12 @@ export class AccountView {
     return found;
   }
 
+  /** What the plan of an account counts. Undefined without a plan, or if it counts nothing. */
+  async planBudget({ plan }: AccountRecord): Promise<BudgetState | undefined> {
+    const budgetId = plan?.budgetId ?? null;
+    return budgetId === null ? undefined : this.#options.budgets.find(budgetId);
+  }
+
   /** Newest first. */
   async keys({ accountId }: UserRecord): Promise<readonly ApiKeyRecord[]> {
     return [...(await this.#options.keys.listOf(accountId))].reverse();

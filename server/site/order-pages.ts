@@ -10,7 +10,7 @@ import { type PaymentService, receiptName } from '../payments/index.js';
 import type { Catalogue } from '../plans/index.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { ordersPage, receiptPage } from './pages/orders.js';
-import { labelOf, planName } from './views.js';
+import { cheapestPlan, labelOf, planName } from './views.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
 const ROWS = 25;
@@ -61,6 +61,7 @@ async function sendOrders(
     .map((order) => ({ ...order, planName: planName({ catalogue, locale }, order.planId) }));
   const next = found.length > ROWS ? rows.at(-1)?.code : undefined;
   const isFirst = after === undefined;
+  const cheapest = rows.length === 0 ? cheapestPlan({ catalogue, locale }) : undefined;
   const [balance, topUps, lines] = isFirst
     ? await Promise.all([
         payments.balanceOf(signedIn.user),
@@ -68,7 +69,7 @@ async function sendOrders(
         payments.statement(signedIn.user, MOVEMENTS),
       ])
     : [undefined, [], []];
-  sendTo(context, visit, ordersPage({ rows, isFirst, next, prepaid: { balance, topUps, lines } }, locale));
+  sendTo(context, visit, ordersPage({ rows, isFirst, next, prepaid: { balance, topUps, lines }, cheapest }, locale));
 }
 
 async function sendReceipt(

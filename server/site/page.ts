@@ -295,9 +295,9 @@ const GHOSTS = {
 /** A page that has nothing yet, by its height: a drawing of what will be here, what that is, and the next steps. */
 export function emptyPage(
   ghost: keyof typeof GHOSTS,
-  { title, words, steps }: { title: string; words: Html | string; steps: Html },
+  { title, words, steps, isLow = false }: { title: string; words: Html | string; steps: Html; isLow?: boolean },
 ): Html {
-  return html`<section class="card empty-page"><svg class="ghost" viewBox="0 0 396 80" aria-hidden="true">${GHOSTS[ghost].map(([x, y, width, height]) => html`<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="3"/>`)}</svg>
+  return html`<section class="card empty-page${isLow && ' empty-low'}"><svg class="ghost" viewBox="0 0 396 80" aria-hidden="true">${GHOSTS[ghost].map(([x, y, width, height]) => html`<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="3"/>`)}</svg>
 ${emptyState(title, words)}
 <div class="row">${steps}</div></section>`;
 }

@@ -35,7 +35,7 @@ import {
   seeOther,
 } from '../http/index.js';
 import { MCP_PATH } from '../mcp/index.js';
-import type { PaymentService } from '../payments/index.js';
+import type { OrderRecord, PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, isOffered, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes } from './account-pages.js';
 import { type AgentPageServices, agentPageRoutes } from './agent-pages.js';
@@ -51,14 +51,14 @@ import { connectPage } from './pages/connect.js';
 import { dashboardPage } from './pages/dashboard.js';
 import { homePage } from './pages/home.js';
 import type { NextSteps } from './pages/next-steps.js';
-import { paymentPage, plansPage } from './pages/plans.js';
+import { type PaymentView, paymentPage, plansPage } from './pages/plans.js';
 import { playgroundPage } from './pages/playground.js';
 import { setupPage } from './pages/setup.js';
 import { type DeviceAnswer, deviceAnswerPage, deviceCodePage, deviceDonePage, signInPage } from './pages/sign-in.js';
 import { type PasskeyPageServices, passkeyPageRoutes } from './passkey-pages.js';
 import { loadPlayground } from './playground-view.js';
 import { offersLinks, type PublicPageServices, publicPageRoutes } from './public-pages.js';
-import { type DashboardSources, describeOutcome, loadDashboard, planName, planViews } from './views.js';
+import { allowancesOf, type DashboardSources, describeOutcome, loadDashboard, planName, planViews } from './views.js';
 import { ownVisitOf, sendTo, visitOf } from './visit.js';
 
 interface SiteServices
@@ -212,7 +212,9 @@ class SitePages {
     const { support } = catalogue;
     const { plan: chosen } = context.query;
     const chosenId = typeof chosen === 'string' ? chosen : undefined;
-    const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId, chosenId };
+    const budget = current && (await view.planBudget(current));
+    const left = budget && allowancesOf(budget, locale);
+    const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId, chosenId, left };
     sendTo(context, visit, plansPage(plansView, locale));
   }
 
@@ -263,7 +265,8 @@ class SitePages {
     if (!visit) return;
     const { signedIn, locale } = visit;
     const { payments, catalogue, clock } = this.#services;
-    const order = await payments.find(signedIn.user, paramOf(context, 'code'));
+    const { user } = signedIn;
+    const order = await payments.find(user, paramOf(context, 'code'));
     const preview = await payments.preview(order);
     const view = {
       order,
@@ -272,8 +275,18 @@ class SitePages {
       support: catalogue.support,
       outcome: preview && describeOutcome(preview, { catalogue, locale }),
       now: clock.now(),
+      ...(order.state === 'paid' && (await this.#gained(order, user, locale))),
     };
     sendTo(context, visit, paymentPage(view, locale));
+  }
+
+  /** What the account has now of what a paid order was for. */
+  async #gained(order: OrderRecord, user: UserRecord, locale: Locale): Promise<Pick<PaymentView, 'left' | 'balance'>> {
+    const { payments, view } = this.#services;
+    if (order.topUp) return { balance: await payments.balanceOf(user) };
+    const account = await view.account(user);
+    const budget = account.plan?.planId === order.planId ? await view.planBudget(account) : undefined;
+    return { left: budget && allowancesOf(budget, locale) };
   }
 
   /** What the operator of this gateway has done. */

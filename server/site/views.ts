@@ -120,7 +120,7 @@ function describePlan(
   };
 }
 
-function allowancesOf(budget: BudgetState, { texts }: Locale): AllowanceView[] {
+export function allowancesOf(budget: BudgetState, { texts }: Locale): AllowanceView[] {
   const t = texts.dashboard.allowances;
   const { requests, tokens, tokensToday, cost } = leftOf(budget);
   const { requestLimit, tokenLimit, dailyTokenLimit, costLimit, currency, resets } = budget;
@@ -264,6 +264,15 @@ function rateOf({ id, tokenLimit }: Plan, { prices, publicPriceTablesVisible }: 
   const price = publicPriceTablesVisible ? prices.find(({ planId }) => planId === id) : undefined;
   if (!price || tokenLimit === null) return undefined;
   return { rate: (price.amount * 1_000_000) / tokenLimit, currency: price.currency };
+}
+
+/** The plan with the lowest price; undefined if prices are not public, or not in one currency. */
+export function cheapestPlan({ catalogue, locale }: PlanWords): { name: string; price: string } | undefined {
+  const { plans, prices, publicPriceTablesVisible } = catalogue;
+  const sold = prices.filter(({ planId }) => plans.some(({ id }) => id === planId));
+  const [first] = sold.toSorted((one, other) => one.amount - other.amount);
+  if (!publicPriceTablesVisible || !first || sold.some(({ currency }) => currency !== first.currency)) return undefined;
+  return { name: planName({ catalogue, locale }, first.planId), price: locale.money(first.amount, first.currency) };
 }
 
 /** The plan with the lowest rate; undefined unless there are several to compare, all in one currency. */

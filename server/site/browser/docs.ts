@@ -50,6 +50,11 @@ function reveal(): void {
   target.scrollIntoView();
 }
 
+/** Where the styles show all parts of a guide, they are open to screen readers too. */
+if (matchMedia('(min-width: 64rem)').matches) {
+  for (const fold of document.querySelectorAll<HTMLDetailsElement>('.guide .docs-fold')) fold.open = true;
+}
+
 addEventListener('hashchange', reveal);
 reveal();
 

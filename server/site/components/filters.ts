@@ -51,7 +51,15 @@ const SPANS = [7, 30] as const;
 const YEAR = 365;
 
 /** Links to the usual spans; everything else stays as it is. */
-function spanLinks({ path, days, fields, hidden = {} }: FilterView & { days: DaysView }, { texts }: Locale): Html {
+export function spanLinks(
+  {
+    path,
+    days,
+    fields = [],
+    hidden = {},
+  }: Pick<FilterView, 'path' | 'hidden'> & { days: DaysView; fields?: readonly FilterField[] },
+  { texts }: Locale,
+): Html {
   const { range, today, longer = [], isOptional = false } = days;
   const t = texts.words.spans;
   const before = (count: number) => new Date(Date.parse(today) - count * DAY_MS).toISOString().slice(0, 10);

@@ -57,14 +57,14 @@ ${isFolded ? foldedParts(body) : html`<div class="prose">${new Html(body)}</div>
   };
 }
 
-/** Guides of more characters, with so many parts, fold all but the first ones. */
+/** Guides of more characters, with so many parts, fold all but the first ones on a phone. */
 const LONG_GUIDE = 9_000;
 const MIN_PARTS = 4;
 const OPEN_PARTS = 1;
 
 /**
  * Each part below a heading of the second level is a fold. Its id is that of its content, since browsers reveal what an
- * address names inside of a fold.
+ * address names, or what a search in the page finds, inside of a fold. Where there is room, styles show all parts.
  */
 function foldedParts(body: string): Html {
   // Texts are escaped: only a heading has these marks.

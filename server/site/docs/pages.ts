@@ -79,11 +79,31 @@ function groupCard({ name, title, description, operations }: Group, locale: Loca
   return html`<li data-operations="${ids}"><h4><a href="${groupUrl(name)}">${localName(title, locale)}</a></h4><p>${inline(t.subjects[name] ?? description)}</p><span class="docs-card-end">${first}${more > 0 && html`<span class="small muted">${first ? `+${more}` : t.overview.routes(operations.length)}</span>`}</span></li>`;
 }
 
-/** Folds on a phone; where there is room, the styles open them. */
+/** What most readers come for, in order. */
+const READ_FIRST: readonly string[] = [
+  ...['quickstart', 'guides/link-data', 'guides/media-files', 'guides/images', 'guides/models', 'guides/audio'],
+  ...[
+    'guides/clients',
+    'accounts/plans',
+    'operate/deploy',
+    'operate/connect-models',
+    'operate/troubleshooting',
+    'reference/settings',
+  ],
+].map((name) => `/docs/${name}`);
+
+/** The first ones by name, and each part with all of its guides as a fold. */
 function guideList(guides: readonly NavigationGroup[], locale: Locale): Html {
-  return html`<div class="guide-list">${guides.map(
+  const { documentation: t } = locale.texts;
+  const all = guides.flatMap(({ pages }) => pages);
+  const first = READ_FIRST.flatMap((url) => all.find((page) => page.url === url) ?? []);
+  return html`${
+    first.length > 0 &&
+    html`<ul class="guides-first" aria-label="${t.overview.readFirst}">${first.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul>
+<h3 class="docs-area">${t.overview.allGuides}</h3>`
+  }<div class="guide-list">${guides.map(
     ({ title, pages }) =>
-      html`<details><summary><h3>${localName(title, locale)}</h3> <span class="small muted">${pages.length}</span></summary><ul>${pages.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul></details>`,
+      html`<details><summary>${localName(title, locale)} <span class="small muted">${pages.length}</span></summary><ul>${pages.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul></details>`,
   )}</div>`;
 }
 

@@ -8,10 +8,10 @@
 
 import { closestMatch } from '../../../core/runtime/index.js';
 import { linkRow, linkTo } from '../components/filters.js';
-import { dataTable } from '../components/table.js';
+import { type Column, dataTable } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import type { ModelEntry, ModelKind, ModelUse, PlatformEntry, PriceLine } from '../model-views.js';
-import { badge, emptyState, type Html, html, type Page } from '../page.js';
+import { badge, copyIcon, emptyState, type Html, html, type Page } from '../page.js';
 
 /** What the visitor looks for. */
 export interface ModelSearch {
@@ -114,7 +114,7 @@ function kindLinks(
   const counts = KINDS.map((one) => [one, found.filter((entry) => entry.kind === one).length] as const);
   const kinds = counts.filter(([one, many]) => many > 0 || one === kind);
   const links = [of(undefined, t.all, found.length), ...kinds.map(([one, many]) => of(one, t.kinds[one], many))];
-  return linkRow(t.kind, links, 'long');
+  return linkRow(t.kind, links);
 }
 
 function nothing({ q }: ModelSearch, all: readonly Entry[], { texts: { models: t } }: Locale): Html {
@@ -181,27 +181,48 @@ function modelList(models: readonly ModelEntry[], view: ModelListView, locale: L
 <ul class="model-names" aria-label="${rows.length > 0 ? title : view.label}">${bare.map((model) => html`<li>${nameOf(model, view, locale)}</li>`)}</ul>`;
 }
 
+/** @param hasCopy Whether a button beside the name copies it. */
 function nameOf(
   { id, aliases, uses, isMock }: ModelEntry,
   { areMocks }: ModelListView,
-  { texts: { models: t } }: Locale,
+  locale: Locale,
+  hasCopy = false,
 ): Html {
-  return html`${tryLink(html`<bdi class="mono">${id}</bdi>`, triedAt({ id, uses }), t.tryIt(id))}${isMock && !areMocks && html` ${badge(t.mock, 'warn')}`}${aliases.length > 0 && html`<span class="detail small muted">${t.also}: ${joined(aliases)}</span>`}`;
+  const t = locale.texts.models;
+  const name = tryLink(html`<bdi class="mono">${id}</bdi>`, triedAt({ id, uses }), t.tryIt(id));
+  return html`${name}${hasCopy && copyIcon(id, locale)}${isMock && !areMocks && html` ${badge(t.mock, 'warn')}`}${aliases.length > 0 && html`<span class="detail small muted">${t.also}: ${joined(aliases)}</span>`}`;
 }
 
+/** A name can be copied. Prices of tokens have a column each where there is room, and are one text in a card. */
 function modelTable(models: readonly ModelEntry[], view: ModelListView, locale: Locale): Html {
   const t = locale.texts.models;
   const { label, hasTasks } = view;
+  const areTokens = models.every(({ prices }) => prices.every(({ unit }) => unit === 'input' || unit === 'output'));
+  const tokenPrice = (unit: 'input' | 'output'): Column<ModelEntry> => ({
+    head: t.million[unit],
+    inCard: 'none',
+    cell: ({ prices }) => {
+      const price = areTokens && prices.find((one) => one.unit === unit);
+      return price && html`<span class="figures">${amountOf(price, locale)}</span>`;
+    },
+  });
   return dataTable<ModelEntry>({
     label,
     rows: models,
     isStacked: true,
     empty: { title: t.empty, words: t.emptyWords },
     columns: [
-      { head: t.model, cell: (model) => nameOf(model, view, locale) },
+      { head: t.model, cell: (model) => nameOf(model, view, locale, true) },
       { head: t.task, inCard: 'end', cell: (model) => hasTasks && describe(model, locale) },
       { head: t.more, inCard: 'plain', cell: (model) => limitsOf(model, locale) },
-      { head: t.prices, inCard: 'plain', cell: ({ prices }) => renderPrices(prices, locale) },
+      tokenPrice('input'),
+      tokenPrice('output'),
+      {
+        head: t.prices,
+        inCard: areTokens ? 'only' : 'plain',
+        cardHead: '',
+        cell: ({ prices }) => renderPrices(prices, locale),
+      },
     ],
   });
 }
@@ -280,7 +301,7 @@ function joined(names: readonly string[]): Html[] {
 /** The name; where the playground has a form for it, the row leads there. */
 function tryLink(name: Html, href: string | undefined, label: string): Html {
   if (href === undefined) return html`<span class="model-name">${name}</span>`;
-  return html`<a class="row-link model-name model-try" href="${href}" aria-label="${label}">${name}<span aria-hidden="true"> →</span></a>`;
+  return html`<a class="row-link model-name model-try" href="${href}" aria-label="${label}">${name}</a>`;
 }
 
 function limitsOf({ limits }: ModelEntry, { texts: { models: t }, count, dataSize }: Locale): Html | false {
@@ -308,15 +329,15 @@ function renderPrices(prices: readonly PriceLine[], locale: Locale): Html | fals
   );
 }
 
+function amountOf({ amount, currency, isHighest }: PriceLine, { texts: { models: t }, smallMoney }: Locale): string {
+  const price = smallMoney(amount, currency);
+  return isHighest ? t.upTo(price) : price;
+}
+
 /** Each price in words: `€0.02 for an image`. */
-export function wordsOfPrices(
-  prices: readonly PriceLine[],
-  { texts: { models: t }, smallMoney }: Locale,
-): readonly string[] {
-  const written = ({ amount, currency, isHighest }: PriceLine) => {
-    const price = smallMoney(amount, currency);
-    return isHighest ? t.upTo(price) : price;
-  };
+export function wordsOfPrices(prices: readonly PriceLine[], locale: Locale): readonly string[] {
+  const { models: t } = locale.texts;
+  const written = (price: PriceLine) => amountOf(price, locale);
   const [input, output] = (['input', 'output'] as const).map((of) => prices.find(({ unit }) => unit === of));
   const others = input && output ? prices.filter((price) => price !== input && price !== output) : prices;
   return [

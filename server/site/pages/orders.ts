@@ -22,11 +22,14 @@ export interface OrdersPageView {
   next: string | undefined;
   /** The prepaid balance, on the first page. */
   prepaid: BalanceView;
+  /** The plan with the lowest price. Default: no price is public. */
+  cheapest?: { name: string; price: string } | undefined;
 }
 
 const PATH = '/orders';
 
-export function ordersPage({ rows, isFirst, next, prepaid }: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
+export function ordersPage(view: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
+  const { rows, isFirst, next, prepaid, cheapest } = view;
   const { texts, money, day } = locale;
   const t = texts.orders;
   const first = rows.find(isOpen);
@@ -48,10 +51,11 @@ ${
   rows.length === 0 && isFirst
     ? emptyPage('rows', {
         title: t.empty,
-        words: t.emptyWords,
+        words: html`${t.emptyWords}${cheapest && html` ${t.cheapest(html`<bdi>${cheapest.name}</bdi>`, cheapest.price)}`}`,
         steps: html`<a class="button" href="/plans">${t.seePlans}</a>`,
+        isLow: true,
       })
-    : html`<div class="card stack">${dataTable<OrderRow>({
+    : html`<div class="card stack orders">${dataTable<OrderRow>({
         label: t.title,
         isStacked: true,
         rows,
@@ -104,11 +108,10 @@ export function receiptPage(view: ReceiptView, locale: Locale): Omit<Page, 'view
 <div class="page-head"><p class="receipt-brand">${brand.name}</p><h1>${t.receiptTitle(number)}</h1></div>
 <div class="card stack">
 <dl class="receipt-facts">
-<div><dt>${t.number}</dt><dd class="figures">${number}</dd></div>
 <div><dt>${t.paidOn}</dt><dd>${paidAt !== null && day(paidAt)}</dd></div>
 <div><dt>${t.code}</dt><dd><code>${code}</code></dd></div>
 <div><dt>${t.orderedOn}</dt><dd>${day(createdAt)}</dd></div>
-${party(t.from, seller === undefined || seller === brand.name ? [brand.name] : [seller, brand.name])}
+${party(t.from, [seller ?? brand.name])}
 ${party(t.to, buyer)}
 </dl>
 <table class="receipt-lines"><thead><tr><th scope="col">${t.what}</th><th scope="col" class="number">${t.amount}</th></tr></thead>

@@ -6,6 +6,7 @@
  * the state changes.
  */
 
+import type { BalanceState } from '../../accounts/index.js';
 import { minorDigits } from '../../format/index.js';
 import {
   bankAppLinks,
@@ -20,6 +21,7 @@ import type { Support } from '../../plans/index.js';
 import type { Locale } from '../language/index.js';
 import { bar, copyButton, type Html, html, type Page, scriptedButton, supportWords } from '../page.js';
 import { orderBadge, type PlanPoint, type PlanView, timeLeft } from '../views.js';
+import type { AllowanceView } from './dashboard.js';
 
 export interface PlansView {
   plans: readonly PlanView[];
@@ -27,12 +29,14 @@ export interface PlansView {
   support: Support;
   /** Of the signed-in user. */
   currentPlanId?: string;
+  /** Of the current plan. Default: it has no amounts. */
+  left?: readonly AllowanceView[] | undefined;
   /** The plan that the visitor has chosen, also before the sign-in. */
   chosenId?: string | undefined;
 }
 
 export function plansPage(
-  { plans, support, isSignedIn, currentPlanId, chosenId }: PlansView,
+  { plans, support, isSignedIn, currentPlanId, chosenId, left }: PlansView,
   locale: Locale,
 ): Omit<Page, 'viewer'> {
   const t = locale.texts.plans;
@@ -48,7 +52,7 @@ export function plansPage(
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 ${chosen && renderChosen(chosen, { isSignedIn, hasRates }, locale)}
 <h2${chosen ? html` class="plans-other"` : html` class="visually-hidden"`}>${chosen ? t.others : t.content}</h2>
-${renderPlanCards({ plans: plans.filter((plan) => plan !== chosen), isSignedIn, currentPlanId, hasRates }, locale)}
+${renderPlanCards({ plans: plans.filter((plan) => plan !== chosen), isSignedIn, currentPlanId, left, hasRates }, locale)}
 ${renderPaying(plans, support, locale)}
 </div>`,
   };
@@ -118,10 +122,10 @@ ${
 
 /** @param view `hasRates`: default if one of the plans is the cheapest. */
 export function renderPlanCards(
-  view: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId'> & Partial<Pick<Comparing, 'hasRates'>>,
+  view: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId' | 'left'> & Partial<Pick<Comparing, 'hasRates'>>,
   locale: Locale,
 ): Html {
-  const { plans, isSignedIn, currentPlanId, hasRates = plans.some(({ isCheapest }) => isCheapest) } = view;
+  const { plans, isSignedIn, currentPlanId, left = [], hasRates = plans.some(({ isCheapest }) => isCheapest) } = view;
   const t = locale.texts.plans;
   const marked = (plans.find(({ id }) => id === currentPlanId) ?? plans.find(({ isCheapest }) => isCheapest))?.id;
   const common = commonPoints(plans);
@@ -137,6 +141,7 @@ ${renderPoints(
   plan.points.filter((point) => !common.some(({ words }) => words === point.words)),
   locale,
 )}
+${plan.id === currentPlanId && left.length > 0 && renderLeft(left, locale)}
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
 ${plan.outcome && addsToPoints(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
 ${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet: hasRates ? !plan.isCheapest : plan.id === currentPlanId || !isSignedIn }, locale)}
@@ -152,13 +157,22 @@ function renderPoints(points: readonly PlanPoint[], { texts: { plans: t } }: Loc
   )}</ul>`;
 }
 
-/** What every plan includes, if there are several to compare: it is said once. */
+function renderLeft(allowances: readonly AllowanceView[], locale: Locale): Html {
+  return html`<div class="stack-small small">${allowances.map((one) => html`<div class="row row-apart"><span class="muted">${one.label}</span><span class="figures">${leftWords(one, locale)}</span></div>${bar(one.limit === 0 ? 0 : one.left / one.limit)}`)}</div>`;
+}
+
+function leftWords({ left, limit }: AllowanceView, { texts, count }: Locale): string {
+  return texts.plans.left(count(left), count(limit));
+}
+
+/** What every plan includes, if there are several to compare: it is said once. One line alone stays in the cards. */
 function commonPoints(plans: readonly PlanView[]): readonly PlanPoint[] {
   const [first, ...others] = plans;
   if (!first || others.length === 0) return [];
   const has = ({ points }: PlanView, wanted: string) =>
     points.some(({ words, isMissing }) => words === wanted && !isMissing);
-  return first.points.filter(({ words }) => plans.every((plan) => has(plan, words)));
+  const common = first.points.filter(({ words }) => plans.every((plan) => has(plan, words)));
+  return common.length > 1 ? common : [];
 }
 
 /** That a plan has no end is among its points. */
@@ -199,6 +213,10 @@ export interface PaymentView {
   outcome?: Html;
   /** Milliseconds since 1970. */
   now: number;
+  /** Of a plan that was paid. Default: it is not the current one, or has no amounts. */
+  left?: readonly AllowanceView[] | undefined;
+  /** After a top-up that was paid. */
+  balance?: BalanceState | undefined;
 }
 
 export function paymentPage(view: PaymentView, locale: Locale): Omit<Page, 'viewer'> {
@@ -212,7 +230,7 @@ export function paymentPage(view: PaymentView, locale: Locale): Omit<Page, 'view
     content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state} ${order.paidAmount}">
 <div class="page-head"><div class="row"><h1>${planName}</h1>${orderBadge(order.state, locale)}</div>
 <p>${t.order(html`<code id="code">${order.code}</code>`, minute(order.createdAt))}</p></div>
-${transfer ? renderOpen(view, transfer, locale) : isOpen(order) ? renderUnpayable(support, locale) : renderClosed(order, support, locale)}
+${transfer ? renderOpen(view, transfer, locale) : isOpen(order) ? renderUnpayable(support, locale) : renderClosed(view, locale)}
 ${order.state === 'pending' && renderCancel(order, locale)}
 </div>`,
   };
@@ -289,9 +307,9 @@ function inFours(number: string): Html {
   return html`${groups.map((group) => html`<span class="four">${group}</span>`)}`;
 }
 
-function renderClosed(order: OrderRecord, support: Support, locale: Locale): Html {
+function renderClosed({ order, support, left = [], balance }: PaymentView, locale: Locale): Html {
   const { code, state, paidAt, paidAmount, currency } = order;
-  const { texts, money, minute } = locale;
+  const { texts, money, smallMoney, minute } = locale;
   const t = texts.payment;
   const number = receiptName(order);
   const receipt = number !== null && html`<a class="button button-quiet" href="/pay/${code}/receipt">${t.receipt}</a>`;
@@ -303,7 +321,8 @@ ${isSuccess && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48"
 ${
   paidAt !== null &&
   html`<dl class="receipt-facts"><div><dt>${texts.orders.amount}</dt><dd class="figures">${money(paidAmount, currency)}</dd></div>
-<div><dt>${texts.orders.paidOn}</dt><dd>${minute(paidAt)}</dd></div>${number !== null && html`<div><dt>${texts.orders.number}</dt><dd class="figures">${number}</dd></div>`}</dl>`
+<div><dt>${texts.orders.paidOn}</dt><dd>${minute(paidAt)}</dd></div>${number !== null && html`<div><dt>${texts.orders.number}</dt><dd class="figures">${number}</dd></div>`}
+${left.map((one) => html`<div><dt>${one.label}</dt><dd class="figures">${leftWords(one, locale)}</dd></div>`)}${balance && html`<div><dt>${texts.balance.title}</dt><dd class="figures">${smallMoney(balance.amount, balance.currency)}</dd></div>`}</dl>`
 }
 <div class="row">${isSuccess ? html`<a class="button" href="/dashboard">${t.toDashboard}</a>${receipt}` : html`<a class="button" href="/plans">${t.seePlans}</a>${receipt}<a class="button button-quiet" href="/dashboard">${t.dashboard}</a>`}</div>
 </div>`;

@@ -37,10 +37,10 @@ export function signInPage(view: SignInView, locale: Locale): Omit<Page, 'viewer
 <div class="page-head"><h1>${t.title}</h1><p>${isOidc ? t.where(providerName(status, locale)) : p.where}</p></div>
 <div class="card stack">
 ${state === 'off' && html`<p class="problem" role="alert">${t.impossible} <span lang="en">${reason} ${passkeys.reason}</span></p>`}
+${isOidc && status.standIn && renderDevelopment(view, locale)}
 ${hasPasskeys && renderElsewhere(origin, locale)}
 ${isOidc && renderProvider(view, locale)}
 ${hasPasskeys && renderPasskeys(view, locale)}
-${isOidc && status.standIn && renderDevelopment(view, locale)}
 ${acceptedTerms(locale)}
 </div>
 <dl class="promises">
@@ -62,10 +62,9 @@ function renderProvider({ status, returnTo, isAgain = false }: SignInView, { tex
   return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>`;
 }
 
-/** Below every way to sign in, since it is about the first of them. */
+/** What the development provider means is read before the button. */
 function renderDevelopment({ isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
-  return html`${isFirst && html`<p class="notice small">${t.first}</p>`}
-<p class="notice notice-warn small">${t.development}</p>`;
+  return html`<div class="notice notice-warn small stack-small">${isFirst && html`<p>${t.first}</p>`}<p>${t.development}</p></div>`;
 }
 
 /** Beside the development provider it is the second way. */

@@ -28,7 +28,7 @@ type Part = ServiceReport['parts'][number];
 const GROUPS = ['service', 'model', 'platform'] as const;
 const LEGEND = ['ok', 'degraded', 'down', 'none'] as const;
 const TONES: Readonly<Record<PartState, Tone>> = { ok: 'good', degraded: 'warn', down: 'bad' };
-/** Models of a provider named in its label. */
+/** Models of a provider named in its label, and incidents named above all parts. */
 const NAMED = 3;
 
 export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Omit<Page, 'viewer'> {
@@ -52,7 +52,7 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
     styles: ['public.css'],
     content: html`<div class="frame frame-text stack status">
 <div class="page-head"><h1>${t.title}</h1></div>
-<div class="card status-overall row row-apart status-${state}"><div><strong>${words}</strong>${disturbed.length > 0 && html`<p class="small">${t.affected(locale.allOf(disturbed.map((part) => plainNameOf(part, locale))))}</p>`}</div><span class="small">${t.asOf} ${minute(at)}</span></div>
+<div class="card status-overall row row-apart status-${state}"><div><strong>${words}</strong>${disturbed.length > 0 && html`<p class="small">${t.affected(locale.allOf(disturbed.map((part) => plainNameOf(part, locale))))}</p>`}${incidentLinks(open, at, locale)}</div><span class="small">${t.asOf} ${minute(at)}</span></div>
 ${open.length > 0 && html`<h2 class="visually-hidden" id="open-incidents">${t.openIncidents}</h2><ul class="stack" aria-labelledby="open-incidents">${open.map((one) => renderIncident(one, at, locale))}</ul>`}
 ${hasHistory ? renderLegend(locale) : html`<p class="small muted">${t.fresh}</p>`}
 ${GROUPS.map((group) => renderGroup(group, shown, { since: report.since, hasHistory }, locale))}
@@ -63,6 +63,21 @@ ${ended.length > 0 && html`<ul class="stack">${ended.map((one) => renderIncident
 <p class="small muted"><a href="/health">${t.forPrograms}</a></p>
 </div>`,
   };
+}
+
+/** All that are open by their titles, those that are now before those that come. */
+function incidentLinks(open: readonly Incident[], now: number, { texts: { status: t } }: Locale): Html {
+  const groups = {
+    open: open.filter(({ startedAt }) => startedAt <= now),
+    planned: open.filter(({ startedAt }) => startedAt > now),
+  };
+  return html`${(['open', 'planned'] as const).map((name) => {
+    const [more, links] = [groups[name].length - NAMED, groups[name].slice(0, NAMED)];
+    return (
+      links.length > 0 &&
+      html`<p class="small">${t.named[name]} ${links.map(({ id, title }, index) => html`${index > 0 && ', '}<a href="#${id}"><bdi>${title}</bdi></a>`)}${more > 0 && html`, <a href="#open-incidents">${t.moreIncidents(more)}</a>`}</p>`
+    );
+  })}`;
 }
 
 /** What a bar is, and its colours. */
@@ -179,7 +194,7 @@ function timeOf(at: number): string {
 }
 
 function renderIncident(incident: Incident, now: number, locale: Locale): Html {
-  const { kind, title, startedAt, endedAt } = incident;
+  const { id, kind, title, startedAt, endedAt } = incident;
   const { status: t } = locale.texts;
   const isPlanned = endedAt === null && startedAt > now;
   const state = stateOfIncident(incident);
@@ -189,7 +204,7 @@ function renderIncident(incident: Incident, now: number, locale: Locale): Html {
       : isPlanned
         ? [t.planned, 'plain']
         : [state === null ? t.open : t.incidentStates[state], kind === 'outage' ? 'bad' : 'warn'];
-  return html`<li class="card stack-small incident"><div class="row row-apart"><h3 dir="auto">${title}</h3><span class="row">${badge(t.incidentKinds[kind])}${badge(label, tone)}</span></div>
+  return html`<li class="card stack-small incident" id="${id}"><div class="row row-apart"><h3 dir="auto">${title}</h3><span class="row">${badge(t.incidentKinds[kind])}${badge(label, tone)}</span></div>
 ${incidentSteps(incident, now, locale)}</li>`;
 }
 

@@ -15,7 +15,7 @@ import {
   type UsagePart,
 } from '../../usage/index.js';
 import { barChart, CHART_COLOURS, type ChartBar, chartLegend, swatch } from '../components/chart.js';
-import { accountPages, type Choice, filterCard, linkRow, linkTo } from '../components/filters.js';
+import { accountPages, type Choice, filterCard, linkRow, linkTo, spanLinks } from '../components/filters.js';
 import { dataTable } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import { emptyPage, type Html, html, type Page } from '../page.js';
@@ -64,7 +64,7 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
     styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1>${accountPages(PATH, locale)}</div>
-${!(isEmpty && view.isUnlimited) && renderFilters(view, locale)}
+${isEmpty && view.isUnlimited ? html`<section class="card filter-card" aria-label="${locale.texts.words.filters}">${spanLinks({ path: PATH, days: { range: view.range, today: view.today, longer: LONGER }, hidden: { by: view.by } }, locale)}</section>` : renderFilters(view, locale)}
 ${
   isEmpty
     ? emptyPage('bars', {
@@ -254,10 +254,10 @@ function renderCharts(view: UsageView, locale: Locale): Html {
 
 /** On a phone one chart at a time, without scripts. */
 function measureSwitch(measures: readonly Measure[], { texts: { usage: t } }: Locale): Html {
-  return html`<fieldset class="chart-switch sideways"><legend class="visually-hidden">${t.measure}</legend>${measures.map(
+  return html`<div class="chart-switch sideways" role="radiogroup" aria-label="${t.measure}">${measures.map(
     ({ title }, index) =>
       html`<label><input type="radio" name="measure" value="${index + 1}"${index === 0 && html` checked`}><span>${title}</span></label>`,
-  )}</fieldset>`;
+  )}</div>`;
 }
 
 function renderMeasure(

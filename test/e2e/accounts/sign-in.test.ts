@@ -22,7 +22,7 @@ async function signIn(gateway: GatewayProcess, browser: BrowserSession, secrets:
   for (const step of browser.trail) {
     for (const name of ['state', 'nonce', 'code']) secrets.push(new URL(step).searchParams.get(name) ?? '');
   }
-  expect(answer.text).to.contain('The code that the program shows');
+  expect(answer.text).to.contain('The code is in the terminal');
   secrets.push(browser.cookie(gateway.url, 'mediagate') ?? '');
 }
 

@@ -154,11 +154,11 @@ describe('pages of the site by keyboard alone', () => {
     await page.getByRole('heading', { name: 'This order was cancelled' }).waitFor();
 
     await open('/device');
-    await tabTo('The code that the program shows');
+    await tabTo('Code');
     await page.keyboard.type('BCDF-GHJK');
     await press('Enter');
     await page.getByText('Code not found').waitFor();
-    const field = page.getByLabel('The code that the program shows');
+    const field = page.getByLabel('Code', { exact: true });
     expect(await field.inputValue()).to.equal('BCDF-GHJK');
     expect((await focused()).id).to.equal('user_code');
     const described = await field.getAttribute('aria-describedby');

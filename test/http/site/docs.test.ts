@@ -174,6 +174,8 @@ describe('pages of the documentation', () => {
   it('show every guide of the project with its links, and its Markdown as it is', async () => {
     const files = documentPages().filter((page) => page.startsWith('docs/'));
     const guides = urls.filter((url) => url !== '/docs' && !url.startsWith('/docs/api/'));
+    const overview = await visit('/docs');
+    expect(overview('.guides-first a').length).to.equal(12);
     expect(guides).to.have.members(files.map((file) => `/${file.replace(/\.md$/, '')}`));
     const $ = await visit('/docs/operate/deploy');
     expect($('h1').text()).to.equal('Deploy');

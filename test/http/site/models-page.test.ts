@@ -139,6 +139,12 @@ describe('page of models', () => {
     const { page: images } = await read('?kind=image');
     expect(images('.models thead').text()).to.equal('ModelLimitsPrices');
     expect((await read('?kind=text')).page('.models thead').text()).to.contain('Does');
+    const { page: big } = await read('?q=big');
+    const cells = big('.models tbody td .figures')
+      .toArray()
+      .map((one) => big(one).text());
+    expect(cells).to.deep.equal(['$0.15', '$12.50']);
+    expect(big('.models th button').prev().text()).to.equal('big-1');
   });
 
   it('refuses other values with the field', async () => {

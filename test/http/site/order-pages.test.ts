@@ -39,6 +39,7 @@ describe('orders and receipts', () => {
     const { page } = await read('/orders');
     expect(page('.empty').text()).to.contain('No orders yet');
     expect(page('.card a.button').attr('href')).to.equal('/plans');
+    expect(page('.empty').text()).to.match(/The lowest price is €\d+\.\d\d, for /);
   });
 
   it('give a paid order a receipt with its number, parties, plan and amount, as text', async () => {

@@ -146,6 +146,12 @@ describe('status page', () => {
     expect(planned.stdout).to.match(/^Incident inc_[0-9a-f]{8} is on the status page\./);
     const { incidents } = await fresh().report();
     expect(incidents?.map(({ title }) => title)).to.deep.equal(['New disk', HOSTILE]);
+    const { content } = statusPage({ report: await fresh().report(), hasLinks: true }, LOCALES.en);
+    const page = load(content.markup);
+    const named = page('.status-overall a').toArray();
+    expect(named.map((one) => page(one).text())).to.deep.equal([HOSTILE, 'New disk']);
+    for (const one of named) expect(page(page(one).attr('href') ?? '')).to.have.length(1);
+    expect(page('.status-overall').text()).to.contain('Open incidents:').and.to.contain('Planned:');
     const update = await run('update', id, 'A disk is full.', '--state', 'identified', '--json');
     expect(JSON.parse(update.stdout)).to.include({ state: 'identified' });
     expect((await run('update', id, 'x', '--state', 'bad')).code).to.equal(2);

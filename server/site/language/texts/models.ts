@@ -75,6 +75,8 @@ const en = {
   characters: (characters: string) => `${characters} characters`,
   yes: 'Yes',
   prices: 'Prices',
+  /** Above the prices of tokens where they have columns of their own. */
+  million: { input: 'A million input tokens', output: 'A million output tokens' },
   upTo: (price: string) => `up to ${price}`,
   units: {
     input: 'a million input tokens',
@@ -103,7 +105,7 @@ const vi: typeof en = {
   leadWithLinks: 'Những mô hình và nền tảng liên kết đang sẵn sàng. Khóa của bạn có thể chỉ dùng được một phần.',
   search: 'Tìm mô hình',
   find: 'Tìm',
-  placeholder: 'Tên, đường dẫn hoặc việc cần làm',
+  placeholder: 'Tên, đường dẫn hoặc việc',
   kind: 'Loại',
   all: 'Tất cả',
   kinds: { text: 'Văn bản', audio: 'Âm thanh', image: 'Ảnh', link: 'Dữ liệu liên kết' },
@@ -161,6 +163,7 @@ const vi: typeof en = {
   characters: (characters) => `${characters} ký tự`,
   yes: 'Có',
   prices: 'Giá',
+  million: { input: 'Một triệu token đầu vào', output: 'Một triệu token đầu ra' },
   upTo: (price) => `tối đa ${price}`,
   units: {
     input: 'một triệu token đầu vào',

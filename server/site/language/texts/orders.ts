@@ -3,6 +3,8 @@
  * when; it is no tax invoice, which the seller issues where the law asks for one.
  */
 
+import { type Html, html } from '../../html.js';
+
 const en = {
   title: 'Orders',
   lead: 'Every order of this account, with the receipts of those that were paid.',
@@ -16,6 +18,7 @@ const en = {
   code: 'Order',
   empty: 'No orders yet',
   emptyWords: 'Order a plan, and it is listed here with its receipt.',
+  cheapest: (plan: Html, price: string) => html`The lowest price is ${price}, for ${plan}.`,
   seePlans: 'See the plans',
   receiptTitle: (number: string) => `Receipt ${number}`,
   number: 'Receipt number',
@@ -49,6 +52,7 @@ const vi: typeof en = {
   code: 'Mã đơn',
   empty: 'Chưa có đơn hàng',
   emptyWords: 'Hãy đặt một gói. Đơn hàng và biên nhận sẽ hiện ở đây.',
+  cheapest: (plan, price) => html`Giá thấp nhất là ${price}, gói ${plan}.`,
   seePlans: 'Xem các gói',
   receiptTitle: (number) => `Biên nhận ${number}`,
   number: 'Số biên nhận',

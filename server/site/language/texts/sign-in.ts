@@ -30,10 +30,11 @@ const en = {
   dashboard: 'Dashboard',
   device: {
     title: 'Connect a program',
-    words: 'Enter the code that the program shows. You then see what it asks for.',
+    words:
+      'The code is in the terminal or window in which you started the program. You then see what the program asks for.',
     wrong:
       'Code not found. Compare it with the one that the program shows, or start again there. Codes work once and expire after 10 minutes.',
-    code: 'The code that the program shows',
+    code: 'Code',
     continue: 'Continue',
     askTitle: 'Connect this program?',
     ask: (program: Html, account: Html) => html`A program that calls itself ${program} asks to act for ${account}.`,
@@ -75,10 +76,11 @@ const vi: typeof en = {
   dashboard: 'Tài khoản',
   device: {
     title: 'Kết nối chương trình',
-    words: 'Nhập mã mà chương trình hiển thị. Sau đó bạn sẽ thấy chương trình xin quyền gì.',
+    words:
+      'Mã nằm trong terminal hoặc cửa sổ nơi bạn khởi chạy chương trình. Sau đó bạn sẽ thấy chương trình xin quyền gì.',
     wrong:
       'Không tìm thấy mã. Hãy so với mã mà chương trình hiển thị, hoặc bắt đầu lại ở đó. Mỗi mã dùng một lần và hết hạn sau 10 phút.',
-    code: 'Mã mà chương trình hiển thị',
+    code: 'Mã',
     continue: 'Tiếp tục',
     askTitle: 'Kết nối chương trình này?',
     ask: (program, account) => html`Chương trình tự xưng là ${program} xin hành động thay cho ${account}.`,

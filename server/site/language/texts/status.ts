@@ -18,6 +18,9 @@ const en = {
     mocks: 'The gateway is operational',
   },
   affected: (parts: string) => `Affected: ${parts}`,
+  /** Before links to them. */
+  named: { open: 'Open incidents:', planned: 'Planned:' },
+  moreIncidents: (more: number) => `${more} more`,
   asOf: 'As of',
   states: { ok: 'Operational', degraded: 'Degraded', down: 'Down', none: 'No data' },
   groups: { service: 'Gateway', model: 'Models', platform: 'Platforms' },
@@ -82,6 +85,8 @@ const vi: typeof en = {
     mocks: 'Cổng API hoạt động bình thường',
   },
   affected: (parts) => `Bị ảnh hưởng: ${parts}`,
+  named: { open: 'Sự cố đang xử lý:', planned: 'Sắp tới:' },
+  moreIncidents: (more) => `${count(more)} mục khác`,
   asOf: 'Cập nhật lúc',
   states: { ok: 'Bình thường', degraded: 'Trục trặc', down: 'Ngừng', none: 'Chưa có dữ liệu' },
   groups: { service: 'Hệ thống', model: 'Mô hình', platform: 'Nền tảng' },
