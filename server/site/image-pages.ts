@@ -9,10 +9,11 @@ import { retentionMs } from '../../core/jobs/index.js';
 import { GatewayError, isGatewayError } from '../../core/runtime/index.js';
 import type { AccountServices } from '../accounts/index.js';
 import { type ParamsContext, paramOf, type RequestContext, type Route, readForm, seeOther } from '../http/index.js';
-import { shownImageModel } from '../images/index.js';
+import { NAMED_SIZES, shownImageModel } from '../images/index.js';
 import type { Prices } from '../prices/index.js';
 import type { JobCosts } from '../usage/index.js';
 import type { Locale } from './language/index.js';
+import { imagePricesOf } from './model-views.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { imagePage } from './pages/image.js';
 import { type ImageView, imagesPage, type PictureView, THUMBNAILS } from './pages/images.js';
@@ -184,7 +185,8 @@ class ImagePages {
       const model = gateway.imageProvider(id)?.models.find((offered) => offered.id === id);
       if (aliases.has(id) || !model || !suits(model)) return [];
       const takesSeed = model.takes?.includes('seed') === true;
-      return [[shownImageModel(id), { id: shownImageModel(id), isMock, takesSeed, prices }]];
+      const imagePrices = imagePricesOf(id, [...NAMED_SIZES, 'auto'], this.#services.prices);
+      return [[shownImageModel(id), { id: shownImageModel(id), isMock, takesSeed, prices, imagePrices }]];
     });
     return [...new Map(choices).values()];
   }

@@ -183,6 +183,26 @@ export function pricesOf(model: string, own: readonly ReadyModel[], prices: Pric
   ]);
 }
 
+/**
+ * What one image costs, by its size, in a request that states no quality: at most, where its price depends on more than
+ * that. A model that is billed by tokens has none.
+ * @param sizes `1024x1024`; another word is a size that is not known yet.
+ */
+export function imagePricesOf(
+  model: string,
+  sizes: readonly string[],
+  prices: Prices | undefined,
+): Readonly<Record<string, PriceLine>> {
+  if (prices?.rates.some((rate) => rate.model === model)) return {};
+  const known = sizes.flatMap((size) => {
+    const image = /^\d+x\d+$/.test(size) ? { size } : {};
+    const exact = image.size === undefined ? null : prices?.costOf({ ...NOTHING, model, image });
+    const amount = exact ?? prices?.highestCostOf({ model, image, inputTokens: 0 });
+    return lines(prices, [['image', amount, exact === null]]).map((line) => [size, line] as const);
+  });
+  return Object.fromEntries(known);
+}
+
 function times(amount: number | null | undefined, factor: number): number | null {
   return amount === null || amount === undefined ? null : amount * factor;
 }

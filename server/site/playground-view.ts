@@ -24,6 +24,8 @@ export interface ModelChoice {
   takesSeed?: boolean;
   /** What the account pays for it; empty if that is not known. */
   prices: readonly PriceLine[];
+  /** What one image costs, by its size, as far as it is known. Default: it makes none. */
+  imagePrices?: Readonly<Record<string, PriceLine>>;
 }
 
 export interface LinkExample {

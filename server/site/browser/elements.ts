@@ -94,7 +94,10 @@ export function showProblem(target: Element | null, error?: unknown): void {
   target?.replaceChildren(...(error === undefined ? [] : problemParts(error)));
 }
 
-/** The message, the reason, and what can be done. The code is for programs, and stays in an attribute. */
+/**
+ * The message, the reason, and what can be done. The code is for programs, and stays in an attribute; that of a refusal of
+ * the platform leads to what the documentation says about it.
+ */
 export function problemParts(error: unknown): (Node | string)[] {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof RequestProblem)) return [message];
@@ -104,7 +107,11 @@ export function problemParts(error: unknown): (Node | string)[] {
     parts.push(` ${fill(words, { reason: error.reason.replace(/\.$/, '') })}`);
   }
   const way = wayOut(error);
-  return way ? [...parts, ' ', way] : parts;
+  if (way) parts.push(' ', way);
+  if (error.type === 'extraction_failed') {
+    parts.push(' ', element('a', { class: 'small mono', href: `/docs/api/errors#${error.code}` }, error.code));
+  }
+  return parts;
 }
 
 /** What to do about it, if the gateway's message is for programs. */

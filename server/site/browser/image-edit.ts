@@ -5,7 +5,7 @@
  */
 
 import { byId, FieldProblem } from './elements.js';
-import { submitImage } from './image-submission.js';
+import { showImageCost, submitImage } from './image-submission.js';
 import { fill, textsOf } from './texts.js';
 import { onSubmit, toDataUri } from './work.js';
 
@@ -152,20 +152,27 @@ onSubmit(byId('edit-rectangle', HTMLFormElement), async (fields) => {
   changed();
 });
 
-onSubmit(byId('edit-form', HTMLFormElement), async (fields) => {
+const form = byId('edit-form', HTMLFormElement);
+
+function sizeOfEdit(): string {
+  const size = `${canvas.width}x${canvas.height}`;
+  return SIZES.includes(size) ? size : 'auto';
+}
+
+onSubmit(form, async (fields) => {
   const file = await (await fetch(picture.src)).blob();
   const image = await toDataUri(new File([file], 'image', { type: file.type }));
   const mask = maskOf();
-  const size = `${canvas.width}x${canvas.height}`;
   await submitImage({
     model: String(fields.get('model')),
     prompt: String(fields.get('prompt')),
-    size: SIZES.includes(size) ? size : 'auto',
+    size: sizeOfEdit(),
     partial_images: PARTIAL_IMAGES,
     image,
     ...(mask !== undefined && { mask }),
   });
   location.assign('/images#gallery-title');
 });
+showImageCost(form, () => ({ size: sizeOfEdit(), count: 1 }));
 
 startPainting();

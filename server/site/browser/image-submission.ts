@@ -1,12 +1,14 @@
 /*
- * Submits an image job. Each submission is a new request, but an answer that is lost is asked for again with the same
- * idempotency key, so that it makes one image.
+ * Submits an image job, and says before what its images cost. Each submission is a new request, but an answer that is lost
+ * is asked for again with the same idempotency key, so that it makes one image.
  */
 
 import { newIdempotencyKey, pause, playJson, RequestProblem, textAt } from './requests.js';
+import { fill, pageLanguage, textsOf } from './texts.js';
 
 const TRIES = 3;
 const TRY_MS = 1_000;
+const t = textsOf('images');
 
 /** The id of the job. @throws RequestProblem */
 export async function submitImage(request: Readonly<Record<string, unknown>>): Promise<string> {
@@ -19,4 +21,38 @@ export async function submitImage(request: Readonly<Record<string, unknown>>): P
       await pause(TRY_MS);
     }
   }
+}
+
+/** What a form asks for. */
+export interface AskedImages {
+  /** `1024x1024` or `auto`. */
+  size: string;
+  count: number;
+}
+
+/**
+ * Says what the images cost that a form asks for, and follows its choice. What is said of a model without prices of images
+ * stays. It is called after the form has its own listeners.
+ */
+export function showImageCost(form: HTMLFormElement, asked: () => AskedImages): void {
+  const shown = form.querySelector<HTMLElement>('.run-cost');
+  const model = form.elements.namedItem('model');
+  if (!shown || !(model instanceof HTMLSelectElement)) return;
+  const { currency = '' } = shown.dataset;
+  const format = new Intl.NumberFormat(pageLanguage(), { style: 'currency', currency, maximumFractionDigits: 6 });
+  const show = () => {
+    const { costs } = model.selectedOptions[0]?.dataset ?? {};
+    if (costs === undefined) return;
+    const { size, count } = asked();
+    const bySize: Record<string, [amount: number, isHighest: boolean]> = JSON.parse(costs);
+    const [amount, isHighest = false] = bySize[size] ?? [];
+    const price = amount === undefined ? '' : format.format((amount * count) / 1_000_000);
+    const words = fill(count === 1 ? t.costOfOne : t.costOfSome, {
+      price: isHighest ? fill(t.upTo, { price }) : price,
+      count,
+    });
+    shown.textContent = amount === undefined ? '' : amount === 0 ? t.free : words;
+  };
+  form.addEventListener('change', show);
+  show();
 }

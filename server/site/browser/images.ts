@@ -6,7 +6,7 @@
 
 import { byId, confirm, element, FieldProblem } from './elements.js';
 import { startLightbox } from './image-lightbox.js';
-import { submitImage } from './image-submission.js';
+import { showImageCost, submitImage } from './image-submission.js';
 import { loadJob, numberAt, pause, play, textAt } from './requests.js';
 import { fill, textsOf } from './texts.js';
 import { type FileDrop, onSubmit, startFileDrop, toDataUri } from './work.js';
@@ -55,6 +55,10 @@ function startForm(form: HTMLFormElement): void {
     if (ids.length > 0) announce(fill(t.submitted, { count: ids.length }));
     const failed = made.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
+  });
+  showImageCost(form, () => {
+    const fields = new FormData(form);
+    return { size: String(fields.get('size')), count: Number(fields.get('count')) };
   });
 }
 

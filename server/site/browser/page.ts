@@ -1,9 +1,10 @@
 /*
  * Behaviour of every page: buttons that copy a text and announce it, submit buttons that count a double click once,
- * menus that close, and times in the zone of the visitor.
+ * menus that close, tabs, and times in the zone of the visitor.
  */
 
 import type { ScriptTexts } from '../language/script-texts.js';
+import './tabs.js';
 import { showLocalTimes } from './times.js';
 
 /** Without `texts.ts`, which is then one file with what all other scripts share. */

@@ -24,7 +24,6 @@ export function connectPage({ clients, url, signsIn, isSignedIn }: ConnectView, 
     description: t.description,
     current: '/setup',
     styles: ['setup.css', 'code.css'],
-    scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead} ${signsIn ? t.signIn : isSignedIn ? setup.signedIn : setup.signedOut}</p></div>
 <dl class="facts setup-facts">${setupFact('mcp-url', setup.address, url, locale)}${!signsIn && setupFact('mcp-header', setup.header, `Authorization: Bearer $${KEY_VARIABLE}`, locale)}</dl>

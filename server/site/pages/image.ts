@@ -4,6 +4,7 @@
  * this page over the list, and takes the card from it.
  */
 
+import { NAMED_SIZES } from '../../images/index.js';
 import { linkTo } from '../components/filters.js';
 import type { Locale } from '../language/index.js';
 import { type Html, type HtmlValue, html, type Page, scriptedButton } from '../page.js';
@@ -95,6 +96,8 @@ const RECTANGLE = [
 function editor({ id, model }: ImageView, picture: PictureView, models: readonly ModelChoice[], locale: Locale): Html {
   const t = locale.texts.images;
   const { src, width, height } = picture;
+  const size = `${width}x${height}`;
+  const isNamed = NAMED_SIZES.some((name) => name === size);
   return html`<section class="card stack needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1"><div class="row row-apart"><h2 id="edit-title">${t.editTitle}</h2><a class="small" href="${PATH}/${id}">${t.wholeImage}</a></div>
 <p class="small muted">${t.editWords}</p>
 <div class="image-edit">
@@ -107,7 +110,7 @@ function editor({ id, model }: ImageView, picture: PictureView, models: readonly
 <div class="stack">
 <form class="stack" id="edit-form"><div class="field"><label for="edit-prompt">${t.editPrompt}</label><textarea class="input" id="edit-prompt" name="prompt" dir="auto" required maxlength="32000" rows="3" placeholder="${t.editSample}"></textarea></div>
 <div class="form-row">${modelSelect('edit-model', models, locale, model)}${scriptedButton(t.createEdit)}</div>
-${runCost(models, locale, model)}<p class="small muted">${t.counts}</p><p class="problem" role="alert"></p></form>
+${runCost(models, locale, model, isNamed ? size : 'auto')}<p class="small muted">${t.counts}</p><p class="problem" role="alert"></p></form>
 <details><summary>${t.rectangle}</summary><form class="stack" id="edit-rectangle"><p class="small muted" id="edit-rectangle-words">${t.rectangleWords}</p>
 <div class="image-numbers">${RECTANGLE.map(([name, value]) => html`<div class="field"><label for="edit-${name}">${t[name]}</label><input class="input" id="edit-${name}" name="${name}" inputmode="decimal" value="${value}" aria-describedby="edit-rectangle-words" autocomplete="off"></div>`)}</div>
 <div>${scriptedButton(t.addRectangle, 'button-quiet button-small')}</div><p class="problem" role="alert"></p></form></details>

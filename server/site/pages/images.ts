@@ -128,7 +128,7 @@ ${modelSelect('image-model', offer.models, locale, chosenId)}
 <div class="field" id="image-seed-field"${chosen?.takesSeed !== true && html` hidden`}><label for="image-seed">${t.seed}</label><input class="input" id="image-seed" name="seed" inputmode="numeric" autocomplete="off" title="${t.seedWords}" value="${asked?.seed}"></div>
 </div>
 <details${(reference || inputs > 0) && html` open`}${reference && html` data-reference="${reference.src}" data-reference-name="${reference.fileName}"`}><summary>${t.addReferences}</summary>${fileDrop({ id: 'image-references', param: 'image', label: t.references, words: t.referencesWords, accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true }, locale)}</details>
-<div class="row">${scriptedButton(t.create)}${runCost(offer.models, locale, chosen?.id)}<span class="small muted">${t.counts}</span></div>
+<div class="row">${scriptedButton(t.create)}${runCost(offer.models, locale, chosen?.id, size)}<span class="small muted">${t.counts}</span></div>
 <p class="problem" role="alert"></p>
 </fieldset></form></section>`;
 }

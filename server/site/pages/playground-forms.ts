@@ -47,18 +47,31 @@ export function closedForm(
 /** A mock is named as one. @param chosen Default: the first one. */
 export function modelSelect(id: string, models: readonly ModelChoice[], locale: Locale, chosen?: string): Html {
   const t = locale.texts.playground;
-  const cost = ({ prices }: ModelChoice) => prices.length > 0 && html` data-cost="${costWords(prices, locale)}"`;
+  const cost = ({ prices, imagePrices = {} }: ModelChoice) =>
+    Object.keys(imagePrices).length > 0
+      ? html` data-costs="${costsBySize(imagePrices)}"`
+      : prices.length > 0 && html` data-cost="${costWords(prices, locale)}"`;
   return html`<div class="field"><label for="${id}">${t.model}</label>
 <select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}"${model.id === chosen && html` selected`}${model.takesSeed && html` data-takes-seed`}${cost(model)}>${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
 }
 
-/** What one run costs, beside its button; the script keeps it to the chosen model. False if no price is known. */
-export function runCost(models: readonly ModelChoice[], locale: Locale, chosen?: string): Html | false {
+/** For the script, which multiplies them: `[millionths of the currency, whether that is the most]` by size. */
+function costsBySize(prices: Readonly<Record<string, PriceLine>>): string {
+  const costs = Object.entries(prices).map(([size, { amount, isHighest }]) => [size, [amount, isHighest]]);
+  return JSON.stringify(Object.fromEntries(costs));
+}
+
+/**
+ * What one run costs, beside its button; the script keeps it to the choice. False if no price is known.
+ * @param chosen Default: the first model. @param size Of an image. Default: it makes none.
+ */
+export function runCost(models: readonly ModelChoice[], locale: Locale, chosen?: string, size = ''): Html | false {
   const model = models.find(({ id }) => id === chosen) ?? models[0];
-  return (
-    models.some(({ prices }) => prices.length > 0) &&
-    html`<span class="small muted run-cost">${costWords(model?.prices ?? [], locale)}</span>`
-  );
+  const currency = models.flatMap(({ prices }) => prices).at(0)?.currency;
+  if (currency === undefined) return false;
+  const ofSize = model?.imagePrices?.[size];
+  const words = costWords(ofSize ? [ofSize] : (model?.prices ?? []), locale);
+  return html`<span class="small muted run-cost" data-currency="${currency}">${words}</span>`;
 }
 
 /** Prices in a line: `€0.02 for an image`. */

@@ -27,7 +27,7 @@ export function playgroundPage(view: PlaygroundView, locale: Locale): Omit<Page,
     title: t.title,
     current: '/playground',
     styles: ['playground.css'],
-    scripts: ['tabs.js', 'playground.js'],
+    scripts: ['playground.js'],
     content: html`<div class="frame playground" data-base-url="${view.baseUrl}" data-platforms="${names}">
 <div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
 <p class="needs-no-script notice">${t.needsScripts} <a href="/setup">${t.needsScriptsSetup}</a>.</p>

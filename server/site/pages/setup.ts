@@ -23,7 +23,6 @@ export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView,
     description: t.description,
     current: '/setup',
     styles: ['setup.css', 'code.css'],
-    scripts: ['tabs.js'],
     content: html`<div class="frame frame-text">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 <ol class="setup-steps">

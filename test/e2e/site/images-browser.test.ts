@@ -35,6 +35,8 @@ const darkroom = definePlugin({
   }),
 });
 
+const IMAGE_PRICES = [{ size: '1024x1024', price: 0.04 }, { price: 0.065 }];
+
 describe('the pages of images in a real browser', function () {
   this.timeout(40_000);
   let app: SignInApp;
@@ -47,7 +49,7 @@ describe('the pages of images in a real browser', function () {
     const executable = await chromiumFor(this);
     app = await startSignInApp({
       plugins: [{ use: sketchImage }, { use: darkroom }],
-      prices: createPrices({ currency: 'USD', models: { 'gen-img-2': { images: [{ price: 0.04 }] } } }),
+      prices: createPrices({ currency: 'USD', models: { 'gen-img-2': { images: IMAGE_PRICES } } }),
     });
     browser = await launchPageBrowser(executable);
     page = await (await browser.newContext()).newPage();
@@ -93,6 +95,21 @@ describe('the pages of images in a real browser', function () {
       'prim-image',
     ]);
     await expectGood('empty');
+  });
+
+  it('say what the chosen images cost, and at most where that is not known', async () => {
+    await open();
+    const cost = page.locator('#image-form .run-cost');
+    await page.getByLabel('Model').selectOption('gen-img-2');
+    expect(await cost.textContent()).to.equal('$0.04 for an image');
+    await page.getByLabel('Size').selectOption('1536x1024');
+    await page.getByLabel('Number of images').selectOption('6');
+    expect(await cost.textContent()).to.equal('$0.39 for 6 images');
+    await page.getByLabel('Size').selectOption('auto');
+    expect(await cost.textContent()).to.equal('up to $0.39 for 6 images');
+    await page.getByLabel('Model').selectOption('slow-image');
+    expect(await cost.textContent()).to.equal('');
+    await open();
   });
 
   it('show an image while it is made, and after a reload with its prompt and cost', async () => {

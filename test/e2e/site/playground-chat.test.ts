@@ -12,6 +12,7 @@ import { chromiumFor } from '../../support/browser/chromium.js';
 import { findings, launchPageBrowser, signInAs } from '../../support/browser/page-browser.js';
 import { sampleImage } from '../../support/images/sample-images.js';
 import { startTextUpstream, type TextUpstream, type TextUpstreamAnswer } from '../../support/models/text-upstream.js';
+import { until } from '../../support/until.js';
 
 const MODEL = 'm-5.5';
 const ANSWER = `## Harbours
@@ -171,6 +172,47 @@ describe('the chat of the playground', () => {
     expect(await findings(page)).to.deep.equal([]);
   });
 
+  it('waits where the answer will come, and shows the end of an answer that fits the view', async () => {
+    await startAnew();
+    const chats = '**/v1/chat/completions';
+    let go = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    await page.route(chats, async (route) => {
+      await held;
+      await route.continue();
+    });
+    try {
+      upstream.behave(() => streamOf(wordsOf(ANSWER)));
+      await page.getByLabel('Message', { exact: true }).fill('Compare harbours\n\nby tonnage\n\nand by depth.');
+      await page.keyboard.press('Enter');
+      await page.locator('.chat-answer').getByText('Waiting for an answer').waitFor();
+      await page.locator('.chat-own.chat-unsent').waitFor();
+    } finally {
+      go();
+    }
+    await page.locator('#chat-log .chat-facts').waitFor();
+    await page.unroute(chats);
+    expect(await page.locator('.chat-unsent').count()).to.equal(0);
+    // Too low for the question and the answer, and high enough for the answer.
+    const height = await page.locator('.chat-answer').evaluate((answer) => {
+      const around = innerHeight - (document.querySelector('#chat-log')?.clientHeight ?? 0);
+      return Math.round(around + answer.getBoundingClientRect().height + 80);
+    });
+    await page.setViewportSize({ width: 1_280, height });
+    try {
+      await page.getByRole('button', { name: 'Retry' }).click();
+      await page.locator('#chat-log').getByText('2 of 2').waitFor();
+      const left = () =>
+        page.locator('#chat-log').evaluate((log) => log.scrollHeight - log.clientHeight - log.scrollTop);
+      await until(async () => (await left()) < 2);
+      expect(await page.locator('#chat-log').evaluate((log) => log.scrollTop)).to.be.above(0);
+    } finally {
+      await page.setViewportSize({ width: 1_280, height: 720 });
+    }
+  });
+
   it('makes only the last block again while an answer grows', async () => {
     await startAnew();
     upstream.behave(
@@ -319,27 +361,38 @@ describe('the chat of the playground', () => {
       await field.fill('Ahoy?');
       await page.keyboard.press('Enter');
       await page.locator('#chat-form [role="alert"]:not(:empty)').waitFor();
-      expect([await field.inputValue(), await shown.count()]).to.deep.equal(['Ahoy?', 0]);
+      expect([await field.inputValue(), await shown.count()]).to.deep.equal(['', 1]);
+      // One button to try again: that of the message.
+      await turns().first().getByText('Not sent').waitFor();
+      expect(await page.locator('#chat-form').getByRole('button', { name: 'Try again' }).count()).to.equal(1);
+      expect(await page.locator('#chat-empty').isVisible()).to.equal(false);
     } finally {
       await page.unroute(chats);
     }
     await open();
-    expect(await turns().count()).to.equal(0);
+    await turns().first().getByText('Not sent').waitFor();
     upstream.behave(() => streamOf(wordsOf('Ahoy!')));
-    await send('Ahoy');
+    // A new message takes the place of one that did not arrive.
+    await field.fill('Ahoy');
+    await page.keyboard.press('Enter');
+    await turns().last().getByText('Ahoy!').waitFor();
+    await turns().last().locator('.chat-facts').waitFor();
+    expect(bodyOf().messages).to.have.length(2);
+    expect(JSON.stringify(bodyOf().messages)).to.contain('Ahoy').and.not.contain('Ahoy?');
+    await turns().first().getByText('2 of 2').waitFor();
     await page.route(chats, (route) => route.abort());
     try {
       await turns().first().getByRole('button', { name: 'Edit' }).click();
       await page.getByLabel('Edit the message').fill('Ahoy?');
       await page.keyboard.press('Enter');
-      await turns().first().getByText('Not answered.').waitFor();
+      await turns().first().getByText('Not sent').waitFor();
       expect([await field.inputValue(), await turns().count()]).to.deep.equal(['', 1]);
     } finally {
       await page.unroute(chats);
     }
-    await turns().first().getByRole('button', { name: 'Retry' }).click();
+    await turns().first().getByRole('button', { name: 'Try again' }).click();
     await turns().last().getByText('Ahoy!').waitFor();
-    expect(await turns().first().getByText('Not answered.').count()).to.equal(0);
+    expect(await turns().first().getByText('Not sent').count()).to.equal(0);
     complaints.length = 0;
   });
 

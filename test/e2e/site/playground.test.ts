@@ -387,6 +387,10 @@ describe('the playground in a real browser', () => {
     await read(GONE);
     await alert('link-form').locator('[data-code="removed"]').waitFor();
     expect(await alert('link-form').textContent()).to.contain('The platform says: “Gone since May”.');
+    const remedy = alert('link-form').getByRole('link', { name: 'removed' });
+    expect(await remedy.getAttribute('href')).to.equal('/docs/api/errors#removed');
+    // The example stays; it is hidden while lists are open.
+    expect(await page.locator('#link-result > .example').count()).to.equal(1);
     // What the gateway met is not what the platform said.
     await read(UNREACHABLE);
     await alert('link-form').locator('[data-code="upstream_error"]').waitFor();

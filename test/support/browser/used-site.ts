@@ -81,6 +81,7 @@ const PRICES = {
     'm-5.3-code': { input: 0.25, output: 2 },
     echo: { input: 0.25, output: 2 },
     'gen-img-2': { images: [{ size: '1024x1024', price: 0.042 }, { price: 0.063 }] },
+    tts_multilingual_v2: { characters: 15 },
   },
   links: [{ price: 0.002 }],
 };

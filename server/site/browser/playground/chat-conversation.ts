@@ -37,7 +37,7 @@ export interface Turn {
   seconds?: number;
   /** `0.0123 USD`. */
   cost?: string;
-  /** How the answer ended, unless the model was done. */
+  /** How the answer ended, unless the model was done. Of a message: `broken` if it did not arrive. */
   end?: 'stopped' | 'length' | 'broken';
 }
 

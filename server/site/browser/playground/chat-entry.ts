@@ -10,6 +10,7 @@ import type { Attachment, Turn } from './chat-conversation.js';
 import type { MarkdownView } from './markdown.js';
 
 const t = textsOf('playground-chat');
+const { tryAgain } = textsOf('page');
 const SECONDS = new Intl.NumberFormat(pageLanguage(), { maximumFractionDigits: 1 });
 const COPIED_MS = 2_000;
 /** Longer messages, by characters or lines, are folded. */
@@ -25,6 +26,8 @@ export interface TurnActions {
   showCode(turn: Turn): void;
   /** Shows another version. @param step 1 or -1. */
   step(turn: Turn, step: number): void;
+  /** Makes a change that makes the conversation longer. */
+  follow(change: () => void): void;
 }
 
 /** Which of several versions a message is. */
@@ -37,11 +40,12 @@ export interface Version {
 /** A message of the user. */
 export function userEntry(turn: Turn, version: Version & { isAnswered: boolean }, actions: TurnActions): HTMLElement {
   const { isAnswered } = version;
+  const isUnsent = !isAnswered && turn.end === 'broken';
   const text = element('div', { class: 'chat-text chat-plain', dir: 'auto' }, turn.text);
   const files = (turn.files ?? []).map(fileEntry);
   return element(
     'li',
-    { class: 'chat-turn chat-own', id: `turn-${turn.id}` },
+    { class: `chat-turn chat-own${isUnsent ? ' chat-unsent' : ''}`, id: `turn-${turn.id}` },
     element('strong', { class: 'visually-hidden' }, t.you),
     files.length > 0 && element('ul', { class: 'chat-files' }, ...files),
     turn.text !== '' && text,
@@ -49,25 +53,12 @@ export function userEntry(turn: Turn, version: Version & { isAnswered: boolean }
       'div',
       { class: 'chat-foot' },
       isLong(turn) && foldButton(text),
-      !isAnswered && element('p', { class: 'small chat-note' }, t.notAnswered),
+      !isAnswered && element('p', { class: 'small chat-note' }, isUnsent ? t.notSent : t.notAnswered),
       versions(turn, version, actions),
-      !isAnswered && action(t.retry, () => actions.retry(turn)),
+      !isAnswered && action(tryAgain, () => actions.retry(turn), 'button button-quiet button-small'),
       action(t.edit, () => actions.edit(turn)),
     ),
   );
-}
-
-/** Shows that a message waits for the gateway: until then it does not look like one that was sent. @returns Ends it. */
-export function showWaiting(entry: HTMLElement | null): () => void {
-  const foot = entry?.querySelector('.chat-foot');
-  if (!entry || !foot) return () => {};
-  const before = [...foot.childNodes];
-  entry.classList.add('chat-unsent');
-  foot.replaceChildren(progress(t.waiting));
-  return () => {
-    entry.classList.remove('chat-unsent');
-    foot.replaceChildren(...before);
-  };
 }
 
 function isLong({ text }: Turn): boolean {
@@ -131,7 +122,9 @@ export class AnswerEntry {
     if (this.#markdown) this.#markdown.update(text, this.#isWhole);
     else this.#text.textContent = text;
     this.#text.classList.toggle('chat-plain', !this.#markdown);
-    this.#progress = isGrowing ? (this.#progress ?? progress(t.writing)) : undefined;
+    this.#progress = isGrowing ? (this.#progress ?? progress()) : undefined;
+    // Whether a mock answers is known with the beginning of the answer.
+    this.#progress?.firstChild?.replaceWith(`${isMock === undefined ? t.waiting : t.writing} `);
     const parts = version ? this.#facts(version) : [this.#progress ?? ''];
     // What is there already stays, so that it does not begin to move anew.
     if (this.#foot.firstChild !== this.#progress) this.#foot.replaceChildren(...parts);
@@ -141,10 +134,12 @@ export class AnswerEntry {
     // Without it, as with a broken connection, the text stays as it is.
     const loaded = await import('./markdown.js').catch(() => undefined);
     if (!loaded) return;
-    this.#markdown = new loaded.MarkdownView(this.#text);
-    this.#text.textContent = '';
-    this.#text.classList.remove('chat-plain');
-    this.#markdown.update(this.#turn.text, this.#isWhole);
+    this.#actions.follow(() => {
+      this.#markdown = new loaded.MarkdownView(this.#text);
+      this.#text.textContent = '';
+      this.#text.classList.remove('chat-plain');
+      this.#markdown.update(this.#turn.text, this.#isWhole);
+    });
   }
 
   #facts(version: Version): HTMLElement[] {
@@ -168,10 +163,10 @@ export class AnswerEntry {
 }
 
 /** With its running seconds, which are only visible, until it is removed. */
-function progress(words: string): HTMLElement {
+function progress(): HTMLElement {
   const startedAt = Date.now();
   const seconds = element('span', { class: 'figures', 'aria-hidden': 'true' });
-  const made = element('span', { class: 'small muted chat-writing' }, `${words} `, seconds);
+  const made = element('span', { class: 'small muted chat-writing' }, ' ', seconds);
   const show = () => {
     seconds.textContent = fill(t.seconds, { count: Math.round((Date.now() - startedAt) / 1_000) });
   };
@@ -199,8 +194,8 @@ function factsOf({ usage, seconds, cost }: Turn): string[] {
   ].filter((fact) => typeof fact === 'string');
 }
 
-function action(label: string, run: () => void): HTMLElement {
-  const button = element('button', { type: 'button', class: 'link-button' }, label);
+function action(label: string, run: () => void, kind = 'link-button'): HTMLElement {
+  const button = element('button', { type: 'button', class: kind }, label);
   button.addEventListener('click', run);
   return button;
 }

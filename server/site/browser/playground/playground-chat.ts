@@ -1,16 +1,17 @@
 /*
  * The chat of the playground: it sends messages with files, shows answers as they arrive, and repeats, edits and stops
- * them. Each message and answer may have several versions. The text before a stop is part of the answer. A message
- * without any answer returns to the field; one that was edited stays, and can be sent again. Screen readers get an
- * answer once, when it is complete.
+ * them. Each message and answer may have several versions. The text before a stop is part of the answer. A message that
+ * did not arrive, or was edited, stays and can be sent again; one that was refused returns to the field. Screen readers
+ * get an answer once, when it is complete.
  */
 
 import { byId, confirm, element, FieldProblem, showProblem } from '../elements.js';
+import { RequestProblem } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { isStillAt, onSubmit, showCost, startFileDrop, toDataUri } from '../work.js';
 import { showCode } from './chat-code.js';
 import { type Attachment, Conversation, ConversationStore, type Turn } from './chat-conversation.js';
-import { AnswerEntry, showWaiting, type TurnActions, userEntry } from './chat-entry.js';
+import { AnswerEntry, type TurnActions, userEntry } from './chat-entry.js';
 import { bodyOf, type ChatSettings, codeOfChat, loggedUse, sendChat } from './chat-request.js';
 
 const t = textsOf('playground-chat');
@@ -52,6 +53,7 @@ const actions: TurnActions = {
     if (asked && !running) void run(() => answer(asked));
   },
   edit: editTurn,
+  follow: (change) => follow(change, !running),
   showCode(turn) {
     const before = conversation.before(turn);
     showCode((language) => codeOfChat(bodyOf(before, { ...settings(), model: turn.model ?? '' }), language, baseUrl()));
@@ -81,13 +83,17 @@ onSubmit(
     }
     const attached: Attachment[] = [];
     for (const file of chosen) attached.push({ name: file.name, type: file.type, data: await toDataUri(file) });
-    const parent = conversation.path().at(-1)?.id ?? 0;
+    const last = conversation.path().at(-1);
+    // No model has answered the message before it: the new one is another version of it.
+    const parent = (last?.role === 'user' ? last.parent : last?.id) ?? 0;
     const asked = conversation.add({ parent, role: 'user', text, ...(attached.length > 0 && { files: attached }) });
     input.value = '';
     files.clear();
     try {
       await answer(asked);
     } catch (error) {
+      // The message has a button of its own to send it again.
+      if (isUnanswered(error)) return showProblem(problem, error);
       // A chat that was started anew meanwhile has no place for it.
       if (conversation.find(asked.id) && conversation.path().at(-1) === asked) {
         conversation.remove(asked);
@@ -101,6 +107,11 @@ onSubmit(
   },
   problem,
 );
+
+/** Whether the gateway was not reached, or the connection to it broke. */
+function isUnanswered(error: unknown): boolean {
+  return error instanceof RequestProblem && error.status === 0;
+}
 
 /** Runs what a button began, with the errors of the form. */
 async function run(work: () => Promise<void>): Promise<void> {
@@ -119,18 +130,21 @@ async function answer(asked: Turn): Promise<void> {
   stop.hidden = false;
   const current = settings();
   const startedAt = performance.now();
+  delete asked.end;
   conversation.choose(asked);
   const path = [...conversation.before(asked), asked];
   const turn = conversation.add({ parent: asked.id, role: 'assistant', text: '', model: current.model });
   render();
   save();
-  const isSent = showWaiting(document.getElementById(`turn-${asked.id}`));
-  showEnd();
+  const own = document.getElementById(`turn-${asked.id}`);
+  // Until the gateway answers, it does not look like a message that was sent.
+  own?.classList.add('chat-unsent');
+  showEnd(false, false);
   let requestId: string | undefined;
   try {
     const arriving = await sendChat(bodyOf(path, current), controller.signal);
     ({ requestId } = arriving);
-    isSent();
+    own?.classList.remove('chat-unsent');
     turn.isMock = arriving.isMock;
     const show = throttled(() => follow(() => answers.get(turn.id)?.show(undefined)));
     for await (const { text = '', thought = '', usage, finish } of arriving.steps) {
@@ -147,6 +161,7 @@ async function answer(asked: Turn): Promise<void> {
         conversation.remove(turn);
         // The next answer gets its id.
         answers.delete(turn.id);
+        if (isUnanswered(error) && requestId === undefined) asked.end = 'broken';
       } else turn.end = 'broken';
       throw error;
     }
@@ -164,7 +179,7 @@ function finish(controller: AbortController, turn: Turn): void {
   const isThere = isStillAt(composer);
   running = undefined;
   stop.hidden = true;
-  follow(() => render());
+  follow(() => render(), true);
   save();
   if (conversation.find(turn.id)) news.textContent = turn.text || (turn.end === 'stopped' ? t.stopped : t.noText);
   if (isThere) input.focus();
@@ -262,19 +277,23 @@ function baseUrl(): string {
   return document.querySelector<HTMLElement>('[data-base-url]')?.dataset.baseUrl ?? location.origin;
 }
 
-/** Keeps the end in view, if it was; from an answer that is longer than the view, its question and beginning. */
-function follow(change: () => unknown): void {
+/**
+ * Keeps the end in view, if it was; from an answer that is longer than the view, its question and beginning.
+ * @param isDone Whether an answer is complete.
+ */
+function follow(change: () => unknown, isDone = false): void {
   const { view, end } = place();
-  const isAtEnd = end - view.scrollTop < NEAR_END;
-  // Who has read on stays at the end.
-  const isBelow = view.scrollTop > questionTop() + 1;
+  const beyond = view.scrollTop - topOf('.chat-own');
+  // Who has read on stays at the end, and who has not moved at the question.
+  const isFollowing = end - view.scrollTop < NEAR_END || Math.abs(beyond) < 2;
   change();
-  if (isAtEnd) showEnd(isBelow);
+  if (isFollowing) showEnd(beyond > 1, isDone);
 }
 
-function showEnd(isBelow = false): void {
+/** @param isDone Whether the end of an answer that fits the view matters more than its question. */
+function showEnd(isBelow: boolean, isDone: boolean): void {
   const { view, end } = place();
-  const top = isBelow ? end : Math.min(end, questionTop());
+  const top = isBelow || (isDone && end <= topOf('.chat-answer')) ? end : Math.min(end, topOf('.chat-own'));
   if (log.checkVisibility()) view.scrollTo({ top, behavior: 'instant' });
 }
 
@@ -287,12 +306,12 @@ function place(): { view: Element; end: number; top: number } {
     : { view: log, end: log.scrollHeight - log.clientHeight, top: log.getBoundingClientRect().top };
 }
 
-/** Where the last message of the visitor is at the top of the view. */
-function questionTop(): number {
-  const asked = [...entries.querySelectorAll('.chat-own')].at(-1);
-  if (!asked) return Infinity;
+/** Where the last one of these messages is at the top of the view. */
+function topOf(messages: string): number {
+  const found = [...entries.querySelectorAll(messages)].at(-1);
+  if (!found) return Infinity;
   const { view, top } = place();
-  return asked.getBoundingClientRect().top - top + view.scrollTop - ABOVE;
+  return found.getBoundingClientRect().top - top + view.scrollTop - ABOVE;
 }
 
 /** At most every 60 ms, and once more for the last call. */
@@ -335,7 +354,7 @@ async function restore(): Promise<void> {
   // The model of the address, if it is one for chats.
   setField('model', new URLSearchParams(location.search).get('model') ?? undefined);
   render();
-  showEnd();
+  showEnd(false, true);
 }
 
 /** Beside the folded settings of a phone. */

@@ -1,11 +1,12 @@
 /*
- * The link form of the playground, which displays the document of a link (`document-result.ts`). A background job is polled until it has ended, or until the work is cancelled. The card of
- * documents is loaded while the link is read, and an empty card holds its place. A press on an example sends its link.
- * The focus moves to the result only if it is still in the form.
+ * The link form of the playground, which displays the document of a link (`document-result.ts`). A background job is
+ * polled until it has ended, or until the work is cancelled. The card of documents is loaded while the link is read, and an
+ * empty card holds its place; without a document, what was there before returns. A press on an example sends its link. The
+ * focus moves to the result only if it is still in the form.
  */
 
 import { byId, element } from '../elements.js';
-import { brokenOff, failureWords, loadJob, numberAt, pause, playJson, RequestProblem, textAt } from '../requests.js';
+import { brokenOff, failureOf, loadJob, numberAt, pause, playJson, textAt } from '../requests.js';
 import { textsOf } from '../texts.js';
 import { cancellable, isStillAt, onSubmit, showWork } from '../work.js';
 
@@ -15,11 +16,10 @@ const DEFAULT_POLL_S = 3;
 const form = byId('link-form', HTMLFormElement);
 const work = byId('link-work', HTMLElement);
 const result = byId('link-result', HTMLElement);
-/** Of a result, which is there until a link was read. */
-const example = result.querySelector('.example');
 
 onSubmit(form, async (fields) => {
   const body = requestOf(fields);
+  const before = [...result.childNodes];
   result.replaceChildren(emptyCard());
   // Loaded meanwhile: most visits of the playground show no document.
   const loading = import('./document-result.js').catch(() => undefined);
@@ -44,7 +44,7 @@ onSubmit(form, async (fields) => {
     work.replaceChildren(element('span', { class: 'visually-hidden' }, t.done));
   } catch (error) {
     done();
-    result.replaceChildren(example ?? '');
+    result.replaceChildren(...before);
     throw error;
   }
   // The form has options too, where a person may be by now.
@@ -85,10 +85,7 @@ async function ended(answer: unknown, lost: () => void, signal: AbortSignal): Pr
   for (;;) {
     signal.throwIfAborted();
     const status = textAt(latest, 'data.job.status');
-    if (status === 'failed' || status === 'cancelled') {
-      const code = textAt(latest, 'error.code') ?? status;
-      throw new RequestProblem(await failureWords(latest, t.noDocument), code, 200);
-    }
+    if (status === 'failed' || status === 'cancelled') throw await failureOf(latest, t.noDocument);
     if (status !== 'queued' && status !== 'processing') return latest;
     const seconds = numberAt(latest, 'data.job.poll_after_seconds') ?? DEFAULT_POLL_S;
     await pause(seconds * 1_000);

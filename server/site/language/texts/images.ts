@@ -208,6 +208,10 @@ const enScript = {
   lightbox: 'Image',
   place: '{at} of {all}',
   notLoaded: 'The input image could not be loaded.',
+  costOfOne: '{price} for an image',
+  costOfSome: '{price} for {count} images',
+  upTo: 'up to {price}',
+  free: 'Free of charge',
 };
 
 const viScript: typeof enScript = {
@@ -228,6 +232,10 @@ const viScript: typeof enScript = {
   lightbox: 'Ảnh',
   place: '{at}/{all}',
   notLoaded: 'Không tải được ảnh đầu vào.',
+  costOfOne: '{price} cho một ảnh',
+  costOfSome: '{price} cho {count} ảnh',
+  upTo: 'tối đa {price}',
+  free: 'Miễn phí',
 };
 
 export const imagesScript = { en: enScript, vi: viScript };

@@ -155,7 +155,7 @@ const viScript: typeof enScript = {
     subscriber_count: 'Người đăng ký',
   },
   numbers: 'Số liệu',
-  about: 'khoảng {value}',
+  about: 'khoảng\u00a0{value}',
   untitled: 'Không có tiêu đề',
   by: 'Tác giả:',
   wholeDescription: 'Toàn bộ mô tả',
