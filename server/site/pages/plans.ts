@@ -141,7 +141,7 @@ ${renderPoints(
   plan.points.filter((point) => !common.some(({ words }) => words === point.words)),
   locale,
 )}
-${plan.id === currentPlanId && left.length > 0 && renderLeft(left, locale)}
+${plan.id === currentPlanId && left.length > 0 && renderUse(left, locale)}
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
 ${plan.outcome && addsToPoints(plan.outcome, locale) && html`<p class="small muted plan-outcome">${plan.outcome}</p>`}
 ${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet: hasRates ? !plan.isCheapest : plan.id === currentPlanId || !isSignedIn }, locale)}
@@ -157,8 +157,9 @@ function renderPoints(points: readonly PlanPoint[], { texts: { plans: t } }: Loc
   )}</ul>`;
 }
 
-function renderLeft(allowances: readonly AllowanceView[], locale: Locale): Html {
-  return html`<div class="stack-small small">${allowances.map((one) => html`<div class="row row-apart"><span class="muted">${one.label}</span><span class="figures">${leftWords(one, locale)}</span></div>${bar(one.limit === 0 ? 0 : one.left / one.limit)}`)}</div>`;
+function renderUse(allowances: readonly AllowanceView[], { texts, count }: Locale): Html {
+  const { used } = texts.dashboard.plan;
+  return html`<div class="stack-small small">${allowances.map(({ label, left, limit }) => html`<div class="row row-apart"><span class="muted">${label}</span><span class="figures">${used(count(limit - left), count(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}`)}</div>`;
 }
 
 function leftWords({ left, limit }: AllowanceView, { texts, count }: Locale): string {

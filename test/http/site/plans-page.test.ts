@@ -95,7 +95,7 @@ describe('pages of plans', () => {
     const tokens = await order(app.state, accountId);
     await app.state.orders.record(transfer(tokens.code));
     expect((await read(`/pay/${tokens.code}`, ann))('.receipt-facts').text()).to.match(/[\d,]+ of [\d,]+ left/);
-    expect((await read('/plans', ann))('.plan-current').text()).to.match(/Your plan.*[\d,]+ of [\d,]+ left/s);
+    expect((await read('/plans', ann))('.plan-current').text()).to.match(/Your plan.*[\d,]+ of [\d,]+ used/s);
     const bob = await app.signedIn('bob@example.com');
     const user = (await app.state.users.findByEmail('bob@example.com'))[0]!;
     await app.state.accounts.grant({ accountId: user.accountId, terms: OPERATOR_TERMS, actor: 'operator:ann' });

@@ -128,7 +128,7 @@ const vi: typeof en = {
   ],
   noneHere: 'Không còn ảnh cũ hơn.',
   needsScripts: 'Cần script để tạo ảnh. Ảnh của bạn ở bên dưới.',
-  untitled: 'Hình ảnh',
+  untitled: 'Ảnh',
   noPrompt: 'Tạo bằng khóa API. Câu lệnh không được lưu.',
   fromKey: 'Tạo bằng khóa API',
   openImage: (prompt) => `Mở: ${prompt}`,

@@ -81,7 +81,7 @@ const vi: typeof en = {
     'openai-python': 'SDK nguyên bản với địa chỉ khác.',
     codex: 'Thêm dịch vụ này vào Codex; Codex lấy khóa từ biến môi trường.',
     'mcp-claude-code':
-      'Thêm công cụ vào Claude Code trong một dự án. Tệp chờ bạn chấp thuận: Claude Code hỏi ở lần mở kế tiếp, rồi mới dùng.',
+      'Thêm công cụ vào Claude Code trong một dự án. Tệp chờ bạn chấp thuận: Claude Code hỏi ở lần mở kế tiếp. Nếu không dùng khóa, hãy nhập /mcp ở đó để đăng nhập.',
     'mcp-codex': 'Thêm công cụ vào Codex.',
     'mcp-vscode': 'Thêm công cụ cho tác nhân của VS Code trong một dự án.',
     'mcp-inspector': 'Liệt kê công cụ bằng trình kiểm tra của giao thức, để xem khóa được dùng những gì.',

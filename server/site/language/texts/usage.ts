@@ -124,7 +124,7 @@ const vi: typeof en = {
   modelOrPlatform: 'Mô hình hoặc nền tảng',
   all: 'Tất cả',
   route: 'Đường dẫn',
-  allRoutes: 'Mọi đường dẫn',
+  allRoutes: 'Tất cả',
   lastDays: (days) => `${days} ngày`,
   requests: 'Yêu cầu',
   failed: 'Thất bại',
