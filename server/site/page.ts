@@ -1,8 +1,8 @@
 /*
  * The frame of every page, and the template tag that builds HTML. The tag escapes each of its values, and refuses one
  * in an unquoted attribute, where escaping is not enough. Pages of an account are compressed only if their address has no
- * query: the size of a compressed page could otherwise tell a stranger, who can lead a browser to any address, whether
- * private content contains the words of the query. The header shows where the visitor is and which account is signed in. Routes of
+ * query, or one that links of the site have and that leaves no choice of words: the size of a compressed page could
+ * otherwise tell a stranger, who can lead a browser to any address, whether private content contains the words of the query. The header shows where the visitor is and which account is signed in. Routes of
  * pages share their declarations.
  */
 
@@ -47,10 +47,13 @@ export interface Page {
   styles?: readonly string[];
 }
 
-/** Pages of an account with a query are not compressed: see above. */
+/** Queries without words of a stranger. */
+const FIXED_QUERY = /^(?:by=(?:day|key|model|platform|route)|outcome=(?:failed|refused))?$/;
+
+/** Pages of an account with any other query are not compressed: see above. */
 export function sendPage(context: RequestContext, page: Page, locale: Locale): void {
   const text = renderPage(page, locale);
-  if (page.viewer === null || context.querystring === '') {
+  if (page.viewer === null || FIXED_QUERY.test(context.querystring)) {
     sendCompressed(context, text);
     return;
   }

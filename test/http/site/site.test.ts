@@ -104,6 +104,20 @@ describe('pages of the site', () => {
     }
   });
 
+  it('of an account are compressed unless words of a stranger may be in their address', async () => {
+    const encodings = new Map<string, string | null>();
+    for (const path of [
+      '/usage',
+      '/usage?by=model',
+      '/requests?outcome=failed',
+      '/usage?by=model&key=a',
+      '/requests?code=a',
+    ]) {
+      encodings.set(path, (await visit(ann, path)).headers.get('content-encoding'));
+    }
+    expect([...encodings.values()].map(Boolean)).to.deep.equal([true, true, true, false, false]);
+  });
+
   it('compress style and scripts as the browser accepts, and vary caches', async () => {
     const path = assets.url('site.css');
     const whole = await app.request(path, { headers: { 'accept-encoding': 'identity' } });
