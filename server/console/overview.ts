@@ -212,11 +212,11 @@ function renderFailures({ failures }: Overview, locale: Locale): Html {
 }
 
 /** Whether jobs of the kind wait, run, ended within the last hour, or are paused. */
-export function isInUse({ queued, running, completed, failed, cancelled, pausedAt }: Queue): boolean {
+function isInUse({ queued, running, completed, failed, cancelled, pausedAt }: Queue): boolean {
   return queued + running + completed + failed + cancelled > 0 || pausedAt !== null;
 }
 
-export function renderQueues(queues: readonly Queue[], locale: Locale): Html {
+function renderQueues(queues: readonly Queue[], locale: Locale): Html {
   const { texts, count } = locale;
   const { console: t, words } = texts;
   const leading = (value: number, kind: string, state: string) =>

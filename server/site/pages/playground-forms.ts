@@ -1,6 +1,6 @@
 /*
- * What the forms of the playground share: the choice of a model, what a run of it costs, files that are dropped or chosen, and a form that is
- * disabled, with the reason, if the plan does not allow its work or no model is ready.
+ * What the forms of the playground share: the choice of a model, what a run of it costs, files that are dropped or
+ * chosen, and a form that is disabled, with the reason, if the plan does not allow its work or no model is ready.
  */
 
 import type { Grant } from '../../keys/index.js';

@@ -58,7 +58,7 @@ describe('health of platforms', () => {
 });
 
 describe('a gateway that does not listen yet', () => {
-  it('has an address all the same, for what notes its state meanwhile', async () => {
+  it('has an address before it listens, for what notes its state meanwhile', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'mediagate-data-'));
     const settings = readSettings({ DATA_DIR: folder, HOST: '127.0.0.1', PORT: '0', BROWSER: 'off' });
     const services = { logger: createRecordingLogger() };
