@@ -133,7 +133,7 @@ function renderHeader({ current, viewer }: HeaderView, locale: Locale): Html {
   const t = locale.texts.layout;
   const { brand } = locale;
   const logo = brand.files.get('logo');
-  return html`<header class="site-header">
+  return html`<header class="site-header${viewer && html` with-menu`}">
 <div class="frame">
 <a class="brand" href="/" aria-label="${brand.name}, ${t.firstPage}">${logo ? html`<img class="brand-logo" src="${logo.url}" alt="" height="24">` : MARK}<span>${brand.name}</span></a>
 <nav aria-label="${t.site}"><ul>
@@ -168,13 +168,10 @@ function renderAccount({ current, viewer }: HeaderView, locale: Locale): Html {
     html`<a class="${isBoxed ? 'button button-small button-quiet' : 'link-button'}" href="${path}"${isCurrent(isHere)}>${label}</a>`;
   const link = area('/dashboard', t.dashboard, !inConsole, current === '/dashboard');
   const signOut = html`<form method="post" action="/signout"><button class="link-button"${viewer.label !== undefined && html` title="${t.signedInAs(viewer.label)}"`}>${t.signOut}</button></form>`;
-  if (viewer.console === undefined) return html`${link}\n${signOut}`;
-  const console = area(viewer.console, t.console, inConsole, inConsole);
-  // One more link than a phone has room for in a line.
-  // On a phone the pages of the site are here as well, so that the console has one line of links above its title.
-  const pages = inConsole && html`<ul class="fold-pages">${renderSiteLinks(current, locale)}</ul>`;
+  const console = viewer.console !== undefined && area(viewer.console, t.console, inConsole, inConsole);
+  // On a phone the pages of the site are here as well, so that each page has one line above its title.
   return html`<details class="fold"><summary>${t.menu}</summary><div class="row">${console}${link}
-${signOut}${pages}</div></details>`;
+${signOut}<ul class="fold-pages">${renderSiteLinks(current, locale)}</ul></div></details>`;
 }
 
 function isCurrent(is: boolean): Html | false {
