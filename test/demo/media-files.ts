@@ -4,13 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { ReplayMedia } from 'mediagate/testing/server';
 import { ffmpegPath, runFfmpeg } from '../support/audio/ffmpeg.js';
+import { drawScene, SCENES } from '../support/scenes/index.js';
 import { inventSound } from './invented-sound.js';
 import { CLIP_SUBTITLES, SUBTITLES } from './subtitles.js';
 
 /** Length of the video in separate tracks. */
 export const VIDEO_SECONDS = 601;
 const CLIP_SECONDS = 34;
-const PICTURES = 5;
 
 /** The picture of a video shows its time, so that a cut can be seen. */
 const picture = (size: string, seconds: number) => [
@@ -49,10 +49,11 @@ export async function makeMediaFiles(folder: string): Promise<ReplayMedia[]> {
   await writeFile(at('sound.wav'), inventSound(VIDEO_SECONDS));
   for (const [language, text] of Object.entries(SUBTITLES)) await writeFile(at(`${language}.vtt`), text);
   for (const [language, text] of Object.entries(CLIP_SUBTITLES)) await writeFile(at(`clip-${language}.vtt`), text);
-  await Promise.all([makeVideo(at), makeClips(at), makePictures(at)]);
+  await Promise.all([makeVideo(at), makeClips(at), drawPictures(at)]);
   const of = (host: string, files: Readonly<Record<string, string>>): ReplayMedia[] =>
     Object.entries(files).map(([includes, name]) => ({ host, includes, file: at(name) }));
   return [
+    ...Object.entries(SCENES).flatMap(([host, scenes]) => of(host, scenes)),
     ...of('.googlevideo.com', {
       'Sh0rt_dog17&itag=135': 'clip-picture.mp4',
       'Sh0rt_dog17&itag=251': 'clip-sound.webm',
@@ -62,19 +63,13 @@ export async function makeMediaFiles(folder: string): Promise<ReplayMedia[]> {
       'mime=audio%2Fwebm': 'sound.webm',
     }),
     ...of('www.youtube.com', { 'lang=en&fmt=vtt': 'en.vtt', 'lang=nl&fmt=vtt': 'nl.vtt' }),
-    ...of('.ytimg.com', { Tugs0fOst3n: 'picture1.jpg', '': 'picture2.jpg' }),
     ...of('.tiktok.com', { 'sub-en': 'clip-en.vtt', 'sub-nl': 'clip-nl.vtt', '/video/tos/': 'clip.mp4' }),
-    ...of('.tiktokcdn.com', { photomode: 'picture3.jpg', '/sound/': 'clip-sound.mp4', '/video/tos/': 'clip.mp4' }),
+    ...of('.tiktokcdn.com', { '/sound/': 'clip-sound.mp4', '/video/tos/': 'clip.mp4' }),
     ...of('.cdninstagram.com', {
-      '.jpg': 'picture4.jpg',
       dashsound: 'clip-sound.mp4',
       dash: 'clip-picture.mp4',
       progressive: 'clip.mp4',
     }),
-    ...of(
-      '.fbcdn.net',
-      Object.fromEntries(Array.from({ length: PICTURES }, (_, n) => [`bowl${n}`, `picture${n}.jpg`])),
-    ),
   ];
 }
 
@@ -106,9 +101,7 @@ async function makeClips(at: At): Promise<void> {
   );
 }
 
-async function makePictures(at: At): Promise<void> {
-  for (let index = 0; index < PICTURES; index += 1) {
-    const source = `gradients=size=1024x768:type=${index % 2 === 0 ? 'radial' : 'spiral'}:n=6:seed=${index + 11}:speed=0.00001`;
-    await runFfmpeg('-f', 'lavfi', '-i', source, '-frames:v', '1', '-q:v', '4', at(`picture${index}.jpg`));
-  }
+async function drawPictures(at: At): Promise<void> {
+  const names = new Set(Object.values(SCENES).flatMap((scenes) => Object.values(scenes)));
+  await Promise.all([...names].map(async (name) => writeFile(at(name), await drawScene(name))));
 }

@@ -144,7 +144,7 @@ const samples: Sample[] = [
           five_star: [
             {
               text: 'My cat agrees.',
-              images: ['https://p16.ttcdn.example/cat.webp'],
+              images: ['https://p16.ttcdn-us.com/cat.webp'],
               verified_purchase: true,
               country: 'GB',
             },
@@ -220,7 +220,7 @@ const samples: Sample[] = [
           name: 'Wooden spoon set & stand',
           price: absent,
           shop: absent,
-          image_urls: ['https://p16.ttcdn.example/spoons.jpeg'],
+          image_urls: ['https://p16.ttcdn-us.com/spoons.jpeg'],
         },
       },
     },

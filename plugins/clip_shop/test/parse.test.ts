@@ -154,10 +154,10 @@ describe('clip_shop: reviews', () => {
 
 describe('clip_shop: images', () => {
   it('are found in every notation', () => {
-    const url = 'https://p16.ttcdn.example/a.webp';
+    const url = 'https://p16.ttcdn-us.com/a.webp';
     for (const value of [
       url,
-      '//p16.ttcdn.example/a.webp',
+      '//p16.ttcdn-us.com/a.webp',
       { url_list: [url, 'x'] },
       { url },
       { image: { url_list: [url] } },

@@ -227,12 +227,6 @@ const MEDIA_HOST =
   /(?:googlevideo|ytimg|tiktokcdn(?:-us)?|tiktokv|fbcdn|cdninstagram|ibyteimg|ttcdn-us)\.|-webapp-prime\./;
 const FILE = videoOf(200_000);
 
-/** The pages of the shop name invented hosts in place of its media hosts. */
-function withShopHosts({ body, ...answer }: ProxyAnswer): ProxyAnswer {
-  if (!(body instanceof Uint8Array) || !Buffer.from(body).includes('ttcdn.example')) return { ...answer, body };
-  return { ...answer, body: Buffer.from(body).toString().replaceAll('ttcdn.example', 'ttcdn-us.com') };
-}
-
 /** Everything that the documents name is a file; playlists are asked for without a range. */
 function sendFile({ headers }: ProxyRequest): ProxyAnswer {
   if (!headers.range) return { body: '#EXTM3U\n' };
@@ -252,6 +246,6 @@ function answerFromSamples(media: (request: ProxyRequest) => ProxyAnswer = sendF
   return (request) => {
     if (MEDIA_HOST.test(request.url.hostname)) return media(request);
     const named = samples.find(({ id }) => request.url.href.includes(id) || request.body.includes(id));
-    return withShopHosts((named?.answer ?? anyOf)(request) as ProxyAnswer);
+    return (named?.answer ?? anyOf)(request);
   };
 }

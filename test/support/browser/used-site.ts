@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger, systemClock } from 'mediagate';
 import type { Browser, BrowserContext } from 'playwright-core';
-import sharp from 'sharp';
 import type { TopUpTerms } from '../../../server/plans/index.js';
 import { createPrices } from '../../../server/prices/index.js';
 import { findChromium } from '../../../server/settings/executables.js';
@@ -23,6 +22,7 @@ import { useAccount } from '../accounts/used-account.js';
 import { type AnswerRequest, startReplayingProxy } from '../links/replaying-proxy.js';
 import { packageRoot } from '../package-root.js';
 import { type GatewayProcess, startGatewayProcess } from '../processes/gateway-process.js';
+import { isPicture, pictureOf } from '../scenes/index.js';
 import { until } from '../until.js';
 import { launchPageBrowser, signInAs } from './page-browser.js';
 import {
@@ -157,41 +157,28 @@ export async function openUsedSite(): Promise<UsedSite> {
   };
 }
 
-/** The recorded samples, and the subtitles of the video among them. */
+/** The recorded samples, the pictures that they name, and the subtitles of the video among them. */
 function answerOfPlatforms(): AnswerRequest {
   const samples = answersFromSamples(linkSamples);
-  return (request) => {
+  return async (request) => {
+    if (isPicture(request.url)) {
+      return { headers: { 'content-type': 'image/jpeg' }, body: await pictureOf(request.url) };
+    }
     const [, language] = /lang=(en|nl)&fmt=vtt/.exec(request.url.search) ?? [];
     if (language !== 'en' && language !== 'nl') return samples(request);
     return { headers: { 'content-type': 'text/vtt' }, body: SUBTITLES[language] };
   };
 }
 
-const SCENES = ['harbour', 'harbour-night'];
-
-/** The scenes of the site, as they are and mirrored. */
-function makePictures(): Promise<Buffer[]> {
-  // The launcher blocks this kind, since the gateway never reads it from strangers; these files are the project's own.
-  sharp.unblock({ operation: ['VipsForeignLoadSvgFile'] });
-  const of = (name: string) => path.join(packageRoot, 'server', 'site', 'pictures', `${name}.svg`);
-  const makes = [false, true].flatMap((isMirrored) => SCENES.map((name) => sharp(of(name)).flop(isMirrored)));
-  return Promise.all(makes.map((scene) => scene.jpeg().toBuffer()));
-}
-
-/** No platform is asked: its pictures are invented, chosen by their address, also through a media link of the gateway. */
+/** No platform is asked: its pictures are invented. */
 async function openContext(browser: Browser): Promise<BrowserContext> {
   const context = await browser.newContext();
-  const pictures = await makePictures();
-  const known = new Map<string, Buffer | undefined>();
   await context.route(
-    ({ hostname, pathname }) => !LOCAL.has(hostname) || pathname.startsWith('/v1/media/'),
-    (route) => {
-      const url = route.request().url();
-      if (route.request().resourceType() === 'image') {
-        if (!known.has(url)) known.set(url, pictures[known.size % pictures.length]);
-        return route.fulfill({ contentType: 'image/jpeg', body: known.get(url) });
-      }
-      return LOCAL.has(new URL(url).hostname) ? route.continue() : route.abort();
+    ({ hostname }) => !LOCAL.has(hostname),
+    async (route) => {
+      const request = route.request();
+      if (request.resourceType() !== 'image') return route.abort();
+      return route.fulfill({ contentType: 'image/jpeg', body: await pictureOf(new URL(request.url())) });
     },
   );
   return context;
