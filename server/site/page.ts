@@ -308,10 +308,11 @@ export const LOW_SHARE = 0.2;
 /**
  * A bar that what is used fills; text beside it states the same.
  * @param left Share that is left, from 0 to 1.
+ * @param isProgress Whether a full bar is what one wants. Default: little that is left is a warning.
  */
-export function bar(left: number): Html {
+export function bar(left: number, isProgress = false): Html {
   const width = Math.round((1 - Math.min(1, Math.max(0, left))) * 1_000) / 10;
-  const level = left <= 0 ? 'bar-out' : left <= LOW_SHARE ? 'bar-low' : 'bar-good';
+  const level = isProgress ? 'bar-good' : left <= 0 ? 'bar-out' : left <= LOW_SHARE ? 'bar-low' : 'bar-good';
   return html`<svg class="bar ${level}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect width="${width}" height="6"/></svg>`;
 }
 

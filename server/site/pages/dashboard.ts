@@ -116,7 +116,8 @@ function isUnused({ keys, usage }: DashboardView): boolean {
   return keys.length === 0 && usage.every(({ requests }) => requests === 0);
 }
 
-function renderPlan(plan: DashboardView['plan'], { texts, count, day }: Locale): Html {
+function renderPlan(plan: DashboardView['plan'], locale: Locale): Html {
+  const { texts, day } = locale;
   const t = texts.dashboard.plan;
   if (!plan) {
     return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">${t.title}</h2>
@@ -126,19 +127,17 @@ ${emptyState(t.none, t.noneWords)}
   const { name, isFree, isOperator, expiresAt, opened, withheld, allowances } = plan;
   return html`<section class="card stack" aria-labelledby="plan"><h2 id="plan">${t.title}</h2>
 <p class="plan-name">${name}</p>
-${isOperator && html`<p class="notice small">${t.operator}</p>`}
-<p class="small">${withheld === '' ? t.opened(opened) : t.openedExcept(opened, withheld)}</p>
-${allowances.map(
-  ({
-    label,
-    left,
-    limit,
-  }) => html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
-<span class="figures">${t.used(count(limit - left), count(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`,
-)}
+<p class="small">${isOperator ? t.operator : withheld === '' ? t.opened(opened) : t.openedExcept(opened, withheld)}</p>
+${allowances.map((one) => allowance(one, locale))}
 ${allowances.length === 0 && !isOperator && html`<p class="small muted">${t.unlimited}</p>`}
 ${!(isOperator && expiresAt === null) && html`<p class="small muted">${expiresAt === null ? t.doesNotExpire : t.validUntil(day(expiresAt))}</p>`}
 ${!isOperator && html`<a class="button button-quiet" href="/plans">${isFree ? t.choose : t.more}</a>`}</section>`;
+}
+
+/** How much of a limit is used, in words and as a bar. */
+function allowance({ label, left, limit }: AllowanceView, { texts, count }: Locale): Html {
+  return html`<div class="stack-small"><div class="row row-apart small"><span class="muted">${label}</span>
+<span class="figures">${texts.dashboard.plan.used(count(limit - left), count(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}</div>`;
 }
 
 function renderBalance({ amount, reserved, currency, heldAt }: BalanceState, locale: Locale): Html {
@@ -151,19 +150,13 @@ ${heldAt !== null && html`<p class="notice notice-warn">${t.onHold}</p>`}
 <p class="small">${t.lead}</p></section>`;
 }
 
-function renderRateLimits(rateLimits: DashboardView['rateLimits'], { texts, count }: Locale): Html | false {
+function renderRateLimits(rateLimits: DashboardView['rateLimits'], locale: Locale): Html | false {
   if (!rateLimits) return false;
-  const t = texts.dashboard.rates;
+  const t = locale.texts.dashboard.rates;
   return html`<section class="card stack" aria-labelledby="window"><h2 id="window">${t.title}</h2>
 ${rateLimits.families.map(
-  ({
-    label,
-    remaining,
-    limit,
-    resetMs,
-  }) => html`<div class="limit-row small"><span class="muted">${label}</span>${bar(limit === 0 ? 0 : remaining / limit)}
-<span class="figures">${t.used(count(limit - remaining), count(limit))}</span>
-${remaining === 0 && resetMs > 0 && html`<span class="small muted">${t.oneMore(Math.ceil(resetMs / 1_000))}</span>`}</div>`,
+  ({ label, remaining, limit, resetMs }) => html`${allowance({ label, left: remaining, limit }, locale)}
+${remaining === 0 && resetMs > 0 && html`<p class="small muted">${t.oneMore(Math.ceil(resetMs / 1_000))}</p>`}`,
 )}
 <p class="small muted">${t.ofKey(html`<bdi>${rateLimits.keyName}</bdi>`)}</p></section>`;
 }
@@ -309,7 +302,7 @@ function renderChart(days: readonly UsageDay[], locale: Locale, costs: CostsView
   return html`<dl class="totals">
 ${costs && html`<div><dt>${w.spent}</dt><dd>${costs.total}</dd></div>`}
 <div><dt>${w.requests}</dt><dd>${count(total)}</dd></div>
-<div><dt>${w.failed}</dt><dd>${failed === 0 ? count(failed) : html`<a href="${failedOf(days)}">${count(failed)}<span class="visually-hidden"> ${t.showFailed}</span></a>`}</dd></div>
+<div><dt>${w.failed}</dt><dd>${failed === 0 ? count(failed) : html`<a class="bad" href="${failedOf(days)}">${count(failed)}<span class="visually-hidden"> ${t.showFailed}</span></a>`}</dd></div>
 <div><dt>${w.tokens}</dt><dd>${shortCount(tokens)}</dd></div>
 ${
   bytes > 0 &&

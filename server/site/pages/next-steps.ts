@@ -1,12 +1,12 @@
 /*
  * What can be done next, on the dashboard. An account that has done nothing yet has one list: for an operator the steps of
  * a fresh gateway, each with its guide, and for every account a first request. The first step alone has the button that stands
- * out. Steps that are done follow with a tick. Once the account is in use, what is left of the gateway is a line with the
+ * out. Steps that are done follow in a line with a tick. Once the account is in use, what is left of the gateway is a line with the
  * number of steps, and gone when all are done. A step that does not apply to the gateway is left out.
  */
 
 import type { Locale } from '../language/index.js';
-import { badge, type Html, html } from '../page.js';
+import { badge, bar, type Html, html } from '../page.js';
 
 /** Whether each step is done. */
 export interface NextSteps {
@@ -27,11 +27,12 @@ const GUIDES: readonly (readonly [step: keyof NextSteps, guide: string])[] = [
 ];
 
 /** What the gateway still lacks, folded: other things come first. */
-export function renderNextSteps(steps: NextSteps, { texts: { nextSteps: t } }: Locale): Html | false {
+export function renderNextSteps(steps: NextSteps, locale: Locale): Html | false {
+  const { nextSteps: t } = locale.texts;
   const { open, done } = sorted(steps);
   if (open.length === 0) return false;
   return html`<section class="card" aria-labelledby="next-steps"><details class="card-fold"><summary><h2 id="next-steps">${t.title}</h2>${badge(t.left(open.length), 'warn')}</summary><div class="stack"><p class="small muted">${t.lead}</p>
-<ul class="rows rows-tight steps">${open.map(([step, guide]) => stepRow({ ...t.steps[step], href: guide }))}${doneSteps(done, t)}</ul></div></details></section>`;
+<ul class="rows rows-tight steps">${open.map(([step, guide]) => stepRow({ ...t.steps[step], href: guide }))}${doneSteps(done, locale)}</ul></div></details></section>`;
 }
 
 function sorted(steps: NextSteps) {
@@ -41,10 +42,12 @@ function sorted(steps: NextSteps) {
   };
 }
 
-function doneSteps(done: typeof GUIDES, t: Locale['texts']['nextSteps']): Html[] {
-  return done.map(
-    ([step]) =>
-      html`<li class="step-done"><div><span>${t.steps[step].title}</span></div><span class="small muted">${t.done}</span></li>`,
+/** One line for all of them: what is left comes first. */
+function doneSteps(done: typeof GUIDES, { texts: { nextSteps: t }, allOf }: Locale): Html | false {
+  const titles = done.map(([step]) => t.steps[step].title);
+  return (
+    done.length > 0 &&
+    html`<li class="step-done"><div><span>${allOf(titles)}</span></div><span class="small muted">${t.done}</span></li>`
   );
 }
 
@@ -67,8 +70,9 @@ function stepRow({ title, words, href, open }: Step, isFirst = false): Html {
  */
 export function renderFirstRun(
   { steps, keyForm }: { steps: NextSteps | undefined; keyForm: Html },
-  { texts: { nextSteps: t, dashboard } }: Locale,
+  locale: Locale,
 ): Html {
+  const { nextSteps: t, dashboard } = locale.texts;
   const { title, request, steps: own } = dashboard.first;
   const { open, done } = steps ? sorted(steps) : { open: [], done: [] };
   const isSetUp = open.length === 0;
@@ -78,7 +82,8 @@ ${stepRow({ ...own.client, href: '/setup' })}</ol>`;
   if (!steps || isSetUp) {
     return html`<section class="card stack" aria-labelledby="first"><h2 id="first">${title}</h2>${first}</section>`;
   }
-  return html`<section class="card stack" aria-labelledby="next-steps"><div class="stack-small"><h2 id="next-steps">${t.title}</h2><p class="small muted">${t.lead}</p></div>
-<ol class="rows rows-tight steps">${open.map(([step, guide], index) => stepRow({ ...t.steps[step], href: guide }, index === 0))}${doneSteps(done, t)}</ol>
+  return html`<section class="card stack" aria-labelledby="next-steps"><div class="stack-small"><div class="row row-apart"><h2 id="next-steps">${t.title}</h2><span class="small muted">${t.progress(done.length, done.length + open.length)}</span></div>
+${bar(open.length / (done.length + open.length), true)}<p class="small muted">${t.lead}</p></div>
+<ol class="rows rows-tight steps">${open.map(([step, guide], index) => stepRow({ ...t.steps[step], href: guide }, index === 0))}${doneSteps(done, locale)}</ol>
 <div class="card-part stack"><h3>${request}</h3>${first}</div></section>`;
 }

@@ -55,9 +55,9 @@ describe('next steps of an operator', () => {
     });
     const { open, list, text } = await stepsOf(await app.signedIn('ann@example.com'));
     expect(open).to.deep.equal(['connect-models', 'costs', 'sign-in']);
-    expect(list.find('.step-done')).to.have.length(2);
+    expect(list.find('.step-done')).to.have.length(1);
     expect(text).not.to.contain('No plan includes it yet');
-    expect(list.find('.step-done div').text()).to.equal('Open link dataTake payments');
+    expect(list.find('.step-done div').text()).to.equal('Open link data and Take payments');
   });
 
   it('leave link data out where no platform is read', async () => {

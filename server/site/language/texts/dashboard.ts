@@ -53,7 +53,6 @@ const en = {
   },
   rates: {
     title: 'This minute',
-    used: (used: string, limit: string) => `${used} of ${limit} used`,
     oneMore: (seconds: number) => `One more in ${counted(seconds, 'second')}`,
     ofKey: (key: Html) => html`Requests of the key “${key}”. Each counts for 60 seconds.`,
   },
@@ -144,7 +143,6 @@ const vi: typeof en = {
   },
   rates: {
     title: 'Phút này',
-    used: (used, limit) => `đã dùng ${used} / ${limit}`,
     oneMore: (seconds) => `Thêm một lượt sau ${count(seconds)} giây`,
     ofKey: (key) => html`Yêu cầu của khóa “${key}”. Mỗi yêu cầu được tính trong 60 giây.`,
   },

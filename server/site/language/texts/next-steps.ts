@@ -35,6 +35,7 @@ const en = {
     },
   },
   done: 'Done',
+  progress: (done: number, all: number) => `${done} of ${all} done`,
   left: (steps: number) => `${counted(steps, 'step')} left`,
 };
 
@@ -69,6 +70,7 @@ const vi: typeof en = {
     },
   },
   done: 'Đã xong',
+  progress: (done, all) => `Đã xong ${done} / ${all}`,
   left: (steps) => `Còn ${steps} bước`,
 };
 
