@@ -43,11 +43,11 @@ function sorted(steps: NextSteps) {
 }
 
 /** One line for all of them: what is left comes first. */
-function doneSteps(done: typeof GUIDES, { texts: { nextSteps: t }, allOf }: Locale): Html | false {
+function doneSteps(done: typeof GUIDES, { texts: { nextSteps: t } }: Locale): Html | false {
   const titles = done.map(([step]) => t.steps[step].title);
   return (
     done.length > 0 &&
-    html`<li class="step-done"><div><span>${allOf(titles)}</span></div><span class="small muted">${t.done}</span></li>`
+    html`<li class="step-done"><div><span>${titles.join(' · ')}</span></div><span class="small muted">${t.done}</span></li>`
   );
 }
 

@@ -57,7 +57,7 @@ describe('next steps of an operator', () => {
     expect(open).to.deep.equal(['connect-models', 'costs', 'sign-in']);
     expect(list.find('.step-done')).to.have.length(1);
     expect(text).not.to.contain('No plan includes it yet');
-    expect(list.find('.step-done div').text()).to.equal('Open link data and Take payments');
+    expect(list.find('.step-done div').text()).to.equal('Open link data · Take payments');
   });
 
   it('leave link data out where no platform is read', async () => {
