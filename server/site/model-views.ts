@@ -46,8 +46,8 @@ export interface ModelLimits {
   formats?: readonly string[];
 }
 
-/** For a million tokens, for a minute, for a thousand characters, for one image or one link. */
-export type PriceUnit = 'input' | 'output' | 'minute' | 'characters' | 'image' | 'link';
+/** For a million tokens, of which `cached` ones the vendor read from its cache, for a minute, for a thousand characters, for one image or one link. */
+export type PriceUnit = 'input' | 'cached' | 'output' | 'minute' | 'characters' | 'image' | 'link';
 
 export interface PriceLine {
   unit: PriceUnit;
@@ -170,11 +170,19 @@ const NOTHING = { inputTokens: null, cachedTokens: null, outputTokens: null, cha
 
 /** Prices of a model, of those that are known. */
 export function pricesOf(model: string, own: readonly ReadyModel[], prices: Prices | undefined): readonly PriceLine[] {
-  const of = (use: { inputTokens?: number; outputTokens?: number; characters?: number; seconds?: number }) =>
-    prices?.costOf({ ...NOTHING, ...use, model });
+  const of = (use: {
+    inputTokens?: number;
+    cachedTokens?: number;
+    outputTokens?: number;
+    characters?: number;
+    seconds?: number;
+  }) => prices?.costOf({ ...NOTHING, ...use, model });
   const isImage = own.some(({ kind }) => kind === 'image');
+  const input = of({ inputTokens: TOKENS });
+  const cached = of({ inputTokens: TOKENS, cachedTokens: TOKENS });
   return lines(prices, [
-    ['input', times(of({ inputTokens: TOKENS }), 10)],
+    ['input', times(input, 10)],
+    ['cached', cached === input ? null : times(cached, 10)],
     ['output', times(of({ outputTokens: TOKENS }), 10)],
     ['minute', of({ seconds: 60 })],
     ['characters', of({ characters: 1_000 })],

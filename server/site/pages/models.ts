@@ -1,8 +1,8 @@
 /*
  * The public page of the models and platforms: a table for each kind, with what each entry does, its limits and its price.
- * A row leads to the playground with its entry. Its routes are in a fold below the table. What all models of a kind have the
- * same stands beside its title: whether they are mocks, and what they do. Models of which then only the name is known are a list.
- * Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the playground with
+ * A row leads to the playground with its entry. What all models of a kind have the same is said once: beside its title whether
+ * they are mocks and what they do, below the table their routes, which are folded where they differ. Models of which then only
+ * the names are known are a list. Where nothing was found, the closest names stand in such tables. Search and pages work without scripts, as queries of the page. A visitor who tries a model gets to the playground with
  * it, or to the sign-in page and then there.
  */
 
@@ -33,8 +33,6 @@ export interface ModelsView {
 const PATH = '/models';
 /** Entries of a page: it stays small with every model of a large vendor, and short on a phone. */
 const ROWS = 40;
-/** Names that make a list of their own; fewer stay in the table. */
-const MIN_NAMES = 4;
 /** Suggestions where nothing was found. */
 const MAX_NEAR = 3;
 const KINDS: readonly ModelKind[] = ['text', 'audio', 'image', 'link'];
@@ -50,6 +48,8 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
   const found = all.filter(({ words }) => words.includes(search.q.toLowerCase()));
   const ofKind = found.filter(({ kind }) => kind === (search.kind ?? kind));
   const shown = ofKind.slice((search.page - 1) * ROWS, search.page * ROWS);
+  const near = shown.length === 0 ? nearest(search.q, all) : [];
+  const listed = [...shown, ...near];
   return {
     title: t.title,
     description: t.description,
@@ -59,9 +59,9 @@ export function modelsPage(view: ModelsView, locale: Locale): Omit<Page, 'viewer
 <div class="page-head"><h1>${t.title}</h1><p>${platforms.length > 0 ? t.leadWithLinks : t.lead}</p></div>
 ${searchForm(search, locale)}
 <div class="row row-apart model-kinds">${found.length > 0 ? kindLinks(search, found, locale) : kindLinks({ q: '', page: 1 }, all, locale, false)}<p class="small muted${ofKind.length === all.length && html` visually-hidden`}" role="status">${t.found(ofKind.length, all.length)}</p></div>
-${shown.length === 0 && nothing(search, all, locale)}
-${shown.some((entry) => 'model' in entry && entry.model.isMock) && html`<p class="small muted">${t.mocks}</p>`}
-${KINDS.map((kind) => renderKind(kind, shown, locale))}
+${shown.length === 0 && nothing(near, all, locale)}
+${listed.some((entry) => 'model' in entry && entry.model.isMock) && html`<p class="small muted">${t.mocks}</p>`}
+${KINDS.map((kind) => renderKind(kind, listed, locale))}
 ${pageLinks(search, ofKind.length, locale)}
 </div>`,
   };
@@ -117,27 +117,30 @@ function kindLinks(
   return linkRow(t.kind, links);
 }
 
-function nothing({ q }: ModelSearch, all: readonly Entry[], { texts: { models: t } }: Locale): Html {
+function nothing(near: readonly Entry[], all: readonly Entry[], { texts: { models: t } }: Locale): Html {
   if (all.length === 0) return emptyState(t.empty, t.emptyWords);
-  const near = nearNames(q, all).map((name) => html`<a href="${linkTo(PATH, { q: name })}"><bdi>${name}</bdi></a>`);
-  const meant = near.length > 0 && html` ${t.meant} ${near.map((link, index) => html`${index > 0 && ', '}${link}`)}?`;
-  return emptyState(t.none, html`${t.noneWords}${meant} <a href="${PATH}">${t.showAll}</a>`);
+  const words = html`${t.noneWords}${near.length > 0 && html` ${t.near(near.length)}`} <a href="${PATH}">${t.showAll}</a>`;
+  return emptyState(t.none, words);
 }
 
-/** Names that the visitor may have meant, the closest first. */
-function nearNames(q: string, all: readonly Entry[]): string[] {
-  const names = all.flatMap((entry) =>
-    'model' in entry ? [entry.model.id, ...entry.model.aliases] : entry.platform.name,
+/** What the visitor may have meant, the closest first. */
+function nearest(q: string, all: readonly Entry[]): Entry[] {
+  const left = new Map(
+    all.flatMap((entry) =>
+      ('model' in entry ? [entry.model.id, ...entry.model.aliases] : [entry.platform.name]).map(
+        (name) => [name.toLowerCase(), entry] as const,
+      ),
+    ),
   );
-  const left = new Map(names.map((name) => [name.toLowerCase(), name]));
-  const near: string[] = [];
-  while (near.length < MAX_NEAR) {
+  const near = new Set<Entry>();
+  while (near.size < MAX_NEAR) {
     const match = closestMatch(q.trim().toLowerCase(), left.keys());
     if (match === undefined) break;
-    near.push(left.get(match) ?? match);
+    const entry = left.get(match);
+    if (entry) near.add(entry);
     left.delete(match);
   }
-  return near;
+  return [...near];
 }
 
 function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale): Html | false {
@@ -149,7 +152,8 @@ function renderKind(kind: ModelKind, entries: readonly Entry[], locale: Locale):
   const areMocks = models.length > 0 && models.every(({ isMock }) => isMock);
   const task = sharedTask(models, locale);
   const view = { label: `${t.title}: ${t.kinds[kind]}`, areMocks, hasTasks: task === undefined };
-  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><div class="row"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>${areMocks && badge(t.mock, 'warn')}${task !== undefined && html`<p class="small muted">${task}</p>`}</div>
+  const words = [task, models.some(hasTokenPrices) && t.perMillion].filter(Boolean).join('. ');
+  return html`<section class="stack model-kind" aria-labelledby="kind-${kind}"><div class="row"><h2 id="kind-${kind}">${t.kinds[kind]}</h2>${areMocks && badge(t.mock, 'warn')}${words !== '' && html`<p class="small muted">${words}.</p>`}</div>
 <div class="card models">${models.length > 0 ? modelList(models, view, locale) : platformTable(platforms, locale)}
 ${models.length > 0 && routesOf(models, locale)}</div></section>`;
 }
@@ -169,42 +173,40 @@ interface ModelListView {
   hasTasks: boolean;
 }
 
-/** A table, and below it the names of those of which nothing else is known. */
+/** A table, or the names alone if nothing else is known of any. */
 function modelList(models: readonly ModelEntry[], view: ModelListView, locale: Locale): Html {
-  const t = locale.texts.models;
-  const isBare = (model: ModelEntry) => !view.hasTasks && model.prices.length === 0 && !limitsOf(model, locale);
-  const bare = models.filter(isBare);
-  if (bare.length < MIN_NAMES) return modelTable(models, view, locale);
-  const rows = models.filter((model) => !isBare(model));
-  const title = rows.some(({ prices }) => prices.length > 0) ? t.unpriced : t.further;
-  return html`${rows.length > 0 && html`${modelTable(rows, view, locale)}<h3 class="small muted model-names-title">${title}</h3>`}
-<ul class="model-names" aria-label="${rows.length > 0 ? title : view.label}">${bare.map((model) => html`<li>${nameOf(model, view, locale)}</li>`)}</ul>`;
+  const isBare = (model: ModelEntry) => model.prices.length === 0 && limitsOf(model, locale).length === 0;
+  if (view.hasTasks || !models.every(isBare)) return modelTable(models, view, locale);
+  return html`<ul class="model-names" aria-label="${view.label}">${models.map((model) => html`<li>${nameOf(model, view, locale)}</li>`)}</ul>`;
 }
 
-/** @param hasCopy Whether a button beside the name copies it. */
-function nameOf(
-  { id, aliases, uses, isMock }: ModelEntry,
-  { areMocks }: ModelListView,
-  locale: Locale,
-  hasCopy = false,
-): Html {
+/** With a button that copies it. */
+function nameOf({ id, aliases, uses, isMock }: ModelEntry, { areMocks }: ModelListView, locale: Locale): Html {
   const t = locale.texts.models;
   const name = tryLink(html`<bdi class="mono">${id}</bdi>`, triedAt({ id, uses }), t.tryIt(id));
-  return html`${name}${hasCopy && copyIcon(id, locale)}${isMock && !areMocks && html` ${badge(t.mock, 'warn')}`}${aliases.length > 0 && html`<span class="detail small muted">${t.also}: ${joined(aliases)}</span>`}`;
+  return html`${name}${copyIcon(id, locale)}${isMock && !areMocks && html` ${badge(t.mock, 'warn')}`}${aliases.length > 0 && html`<span class="detail small muted">${t.also}: ${joined(aliases)}</span>`}`;
 }
 
-/** A name can be copied. Prices of tokens have a column each where there is room, and are one text in a card. */
+/** Prices of tokens have a column each where there is room, and are one text in a card. */
 function modelTable(models: readonly ModelEntry[], view: ModelListView, locale: Locale): Html {
   const t = locale.texts.models;
   const { label, hasTasks } = view;
-  const areTokens = models.every(({ prices }) => prices.every(({ unit }) => unit === 'input' || unit === 'output'));
-  const tokenPrice = (unit: 'input' | 'output'): Column<ModelEntry> => ({
-    head: t.million[unit],
+  const areTokens = models.every(({ prices }) => prices.every(({ unit }) => isTokenUnit(unit)));
+  const arePriced = models.some(({ prices }) => prices.length > 0);
+  const noPrice = arePriced && html`<span class="muted">${t.noPrice}</span>`;
+  const tokenPrice = (unit: (typeof TOKEN_UNITS)[number]): Column<ModelEntry> => ({
+    head: t.tokenPrices[unit],
+    isNumber: true,
     inCard: 'none',
     cell: ({ prices }) => {
       const price = areTokens && prices.find((one) => one.unit === unit);
-      return price && html`<span class="figures">${amountOf(price, locale)}</span>`;
+      return price ? amountOf(price, locale) : areTokens && unit === 'output' && prices.length === 0 && noPrice;
     },
+  });
+  const limit = (name: keyof typeof t.limits): Column<ModelEntry> => ({
+    head: t.limits[name],
+    ...((name === 'input' || name === 'formats' || name === 'edits') && { inCard: 'plain' }),
+    cell: (model) => limitsOf(model, locale).find(([one]) => one === name)?.[1],
   });
   return dataTable<ModelEntry>({
     label,
@@ -212,16 +214,16 @@ function modelTable(models: readonly ModelEntry[], view: ModelListView, locale: 
     isStacked: true,
     empty: { title: t.empty, words: t.emptyWords },
     columns: [
-      { head: t.model, cell: (model) => nameOf(model, view, locale, true) },
-      { head: t.task, inCard: 'end', cell: (model) => hasTasks && describe(model, locale) },
-      { head: t.more, inCard: 'plain', cell: (model) => limitsOf(model, locale) },
-      tokenPrice('input'),
-      tokenPrice('output'),
+      { head: t.model, cell: (model) => nameOf(model, view, locale) },
+      { head: t.task, inCard: 'plain', cell: (model) => hasTasks && describe(model, locale) },
+      ...(['contextLength', 'maxOutput', 'input', 'formats', 'edits'] as const).map(limit),
+      ...TOKEN_UNITS.map(tokenPrice),
       {
         head: t.prices,
-        inCard: areTokens ? 'only' : 'plain',
+        isNumber: true,
+        inCard: areTokens ? 'only' : 'end',
         cardHead: '',
-        cell: ({ prices }) => renderPrices(prices, locale),
+        cell: ({ prices }) => (prices.length > 0 ? renderPrices(prices, locale) : noPrice),
       },
     ],
   });
@@ -229,9 +231,7 @@ function modelTable(models: readonly ModelEntry[], view: ModelListView, locale: 
 
 function effortsOf(model: ModelEntry | undefined, t: Locale['texts']['models']): Html | false {
   const { efforts = [] } = model?.limits ?? {};
-  return (
-    efforts.length > 0 && html`<p class="small">${t.limits.efforts}: <span lang="en">${efforts.join(', ')}</span></p>`
-  );
+  return efforts.length > 0 && html`<p class="small">${t.efforts}: <span lang="en">${efforts.join(', ')}</span></p>`;
 }
 
 /** In the words of the operator, if there are any. */
@@ -259,7 +259,7 @@ function platformTable(platforms: readonly PlatformEntry[], locale: Locale): Htm
       { head: t.platform, cell: ({ name }) => tryLink(html`<bdi>${name}</bdi>`, '/playground', t.tryIt(name)) },
       {
         head: t.task,
-        inCard: 'end',
+        inCard: 'plain',
         cell: ({ features: { async: isAsync, audio_mp3: hasMp3 } }) =>
           [t.features.batch, isAsync && t.features.async, hasMp3 && t.features.audio_mp3].filter(Boolean).join(', '),
       },
@@ -271,19 +271,27 @@ function platformTable(platforms: readonly PlatformEntry[], locale: Locale): Htm
           html`<details><summary>${t.forms(linkForms.length)}</summary>
 <ul class="link-form-list" aria-label="${t.linkForms}" lang="en">${linkForms.map((form) => html`<li><code class="small">${form}</code></li>`)}</ul></details>`,
       },
-      { head: t.prices, inCard: 'plain', cell: ({ prices }) => renderPrices(prices, locale) },
+      {
+        head: t.prices,
+        isNumber: true,
+        inCard: 'end',
+        cell: ({ prices }) => prices.length > 0 && renderPrices(prices, locale),
+      },
     ],
   });
 }
 
-/** Folded: once for all models that do the same, with the efforts that they take. */
+/** Once for all models that do the same, with the efforts that they take; folded if some do something else. */
 function routesOf(models: readonly ModelEntry[], { texts: { models: t } }: Locale): Html {
   const groups = Map.groupBy(models, ({ routes, limits }) => JSON.stringify([routes, limits.efforts]));
   const tasks = (some: readonly ModelEntry[]) =>
     [...new Set(some.flatMap(({ uses }) => uses))].map((use) => t.uses[use]);
+  const list = (first: ModelEntry | undefined) =>
+    html`<ul class="chips" aria-label="${t.routes}">${first?.routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul>${effortsOf(first, t)}`;
+  const [only, ...others] = groups.values();
+  if (only && others.length === 0) return html`<div class="model-routes small">${list(only[0])}</div>`;
   return html`<details class="model-routes"><summary>${t.routes}</summary><dl>${[...groups.values()].map(
-    (some) =>
-      html`<div><dt>${tasks(some).join('. ')}</dt><dd><ul class="chips" aria-label="${t.routes}">${some[0]?.routes.map((route) => html`<li><code class="badge">${route}</code></li>`)}</ul>${effortsOf(some[0], t)}</dd></div>`,
+    (some) => html`<div><dt>${tasks(some).join('. ')}</dt><dd>${list(some[0])}</dd></div>`,
   )}</dl></details>`;
 }
 
@@ -304,29 +312,43 @@ function tryLink(name: Html, href: string | undefined, label: string): Html {
   return html`<a class="row-link model-name model-try" href="${href}" aria-label="${label}">${name}</a>`;
 }
 
-function limitsOf({ limits }: ModelEntry, { texts: { models: t }, count, dataSize }: Locale): Html | false {
+type Limit = readonly [name: keyof Locale['texts']['models']['limits'], words: string];
+
+function limitsOf({ limits }: ModelEntry, { texts: { models: t }, count, dataSize }: Locale): readonly Limit[] {
   const { contextLength, maxOutput, maxCharacters, maxAudioBytes, formats = [], takesMask } = limits;
-  const lines: [keyof typeof t.limits, Html | string | false | undefined][] = [
+  const input = [
+    maxCharacters !== undefined && t.characters(count(maxCharacters)),
+    maxAudioBytes !== undefined && t.files(dataSize(maxAudioBytes)),
+  ].filter((one) => one !== false);
+  const lines: (readonly [Limit[0], string | false])[] = [
     ['contextLength', contextLength !== undefined && t.tokens(count(contextLength))],
     ['maxOutput', maxOutput !== undefined && t.tokens(count(maxOutput))],
-    ['maxCharacters', maxCharacters !== undefined && t.characters(count(maxCharacters))],
-    ['maxAudioBytes', maxAudioBytes !== undefined && dataSize(maxAudioBytes)],
+    ['input', input.length > 0 && input.join(', ')],
     ['formats', formats.length > 0 && formats.map((one) => one.toUpperCase()).join(', ')],
-    ['takesMask', takesMask && t.yes],
+    ['edits', takesMask === true && t.masks],
   ];
-  const known = lines.filter(([, value]) => value);
-  return (
-    known.length > 0 &&
-    html`${known.map(([name, value]) => html`<span class="model-limit"><span class="muted">${t.limits[name]}</span> ${value}</span> `)}`
-  );
+  return lines.flatMap(([name, words]) => (words === false ? [] : [[name, words] as const]));
 }
 
-function renderPrices(prices: readonly PriceLine[], locale: Locale): Html | false {
-  const words = wordsOfPrices(prices, locale);
-  return (
-    words.length > 0 &&
-    html`<ul class="model-prices" aria-label="${locale.texts.models.prices}">${words.map((price) => html`<li>${price}</li>`)}</ul>`
-  );
+const TOKEN_UNITS = ['input', 'cached', 'output'] as const;
+
+function isTokenUnit(unit: PriceLine['unit']): boolean {
+  return TOKEN_UNITS.some((one) => one === unit);
+}
+
+function hasTokenPrices({ prices }: Pick<ModelEntry, 'prices'>): boolean {
+  return prices.some(({ unit }) => isTokenUnit(unit));
+}
+
+/** Short, since what the prices of tokens are for stands beside the title. */
+function renderPrices(prices: readonly PriceLine[], locale: Locale): Html {
+  const { models: t } = locale.texts;
+  const { tokens, others } = parted(prices, locale);
+  const words = [
+    ...(tokens ? [t.inOut(...tokens)] : []),
+    ...others.map((price) => t.per(amountOf(price, locale), t.shortUnits[price.unit])),
+  ];
+  return html`<ul class="model-prices" aria-label="${t.prices}">${words.map((price) => html`<li>${price}</li>`)}</ul>`;
 }
 
 function amountOf({ amount, currency, isHighest }: PriceLine, { texts: { models: t }, smallMoney }: Locale): string {
@@ -337,13 +359,19 @@ function amountOf({ amount, currency, isHighest }: PriceLine, { texts: { models:
 /** Each price in words: `€0.02 for an image`. */
 export function wordsOfPrices(prices: readonly PriceLine[], locale: Locale): readonly string[] {
   const { models: t } = locale.texts;
-  const written = (price: PriceLine) => amountOf(price, locale);
-  const [input, output] = (['input', 'output'] as const).map((of) => prices.find(({ unit }) => unit === of));
-  const others = input && output ? prices.filter((price) => price !== input && price !== output) : prices;
+  const { tokens, others } = parted(prices, locale);
   return [
-    ...(input && output ? [t.inAndOut(written(input), written(output))] : []),
-    ...others.map((price) => t.unit(written(price), t.units[price.unit])),
+    ...(tokens ? [t.inAndOut(...tokens)] : []),
+    ...others.map((price) => t.unit(amountOf(price, locale), t.units[price.unit])),
   ];
+}
+
+/** The prices of tokens read and written, which stand together if both are known, and the others. */
+function parted(prices: readonly PriceLine[], locale: Locale) {
+  const [input, output] = (['input', 'output'] as const).map((of) => prices.find(({ unit }) => unit === of));
+  if (!input || !output) return { others: prices };
+  const tokens = [amountOf(input, locale), amountOf(output, locale)] as const;
+  return { tokens, others: prices.filter(({ unit }) => !isTokenUnit(unit)) };
 }
 
 function pageLinks({ q, kind, page }: ModelSearch, many: number, { texts: { models: t } }: Locale): Html | false {

@@ -127,20 +127,24 @@ describe('page of models', () => {
     expect(page('.empty').text()).to.contain('Nothing found');
     expect(page('.empty a').attr('href')).to.equal('/models');
     expect([page('.link-row a').length > 1, page('.link-row [aria-current]').length]).to.deep.equal([true, 0]);
-    const near = (await read('?q=Vektors')).page('.empty a').first();
-    expect([near.text(), near.attr('href')]).to.deep.equal(['vectors', '/models?q=vectors']);
-    expect((await read('?q=big-l')).page('.empty').text()).to.contain('Did you mean big-1?');
+    expect(namesIn((await read('?q=Vektors')).page)).to.deep.equal(['vectors']);
+    const { page: near } = await read('?q=big-l');
+    expect(near('.empty').text()).to.contain('The closest name is below.');
+    expect(near('.models a.model-try').attr('href')).to.equal('/playground?model=big-1');
+    expect(cardOf(near, 'big-1')).to.contain('$12.50');
   });
 
   it('says once what all of a kind do, and lists those of which only the name is known', async () => {
     const { page } = await read('?q=chats&page=2');
     expect(page('.model-kind > .row').text()).to.contain('Text').and.to.contain('Chat and tools');
     expect([page('.models th').length, page('.model-names li').length]).to.deep.equal([0, 22]);
+    expect(page('.model-names .copy-icon')).to.have.length(22);
+    expect(page('div.model-routes').text()).to.contain('/v1/chat/completions');
     const { page: images } = await read('?kind=image');
-    expect(images('.models thead').text()).to.equal('ModelLimitsPrices');
+    expect(images('.models thead').text()).to.equal('ModelFormatsEditsPrice');
     expect((await read('?kind=text')).page('.models thead').text()).to.contain('Does');
     const { page: big } = await read('?q=big');
-    const cells = big('.models tbody td .figures')
+    const cells = big('.models tbody td.number.card-none')
       .toArray()
       .map((one) => big(one).text());
     expect(cells).to.deep.equal(['$0.15', '$12.50']);
@@ -163,8 +167,8 @@ describe('page of models', () => {
 
   it('has prices only where they are public', async () => {
     const { page } = await read('?q=big');
-    expect(cardOf(page, 'big-1')).to.contain('$0.15 in, $12.50 out for a million tokens');
-    expect((await read('?kind=image')).text).to.contain('up to $0.04 for an image');
+    expect(cardOf(page, 'big-1')).to.contain('Prices for a million tokens').and.to.contain('$0.15 in · $12.50 out');
+    expect((await read('?kind=image')).text).to.contain('up to $0.04 / image');
     const hidden = await start({ publicPriceTablesVisible: false });
     try {
       for (const query of ['?q=big', '?kind=image']) expect((await read(query, hidden)).text).not.to.contain('$');
@@ -181,7 +185,7 @@ describe('page of models', () => {
       expect(namesIn(page)).to.deep.equal(['Invented']);
       expect(cardOf(page, 'Invented'))
         .to.contain('https://invented.example/item/<digits>')
-        .and.to.contain('up to $0.002 for a link');
+        .and.to.contain('up to $0.002 / link');
     } finally {
       await open.close();
     }
