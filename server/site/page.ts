@@ -170,7 +170,7 @@ function renderAccount({ current, viewer }: HeaderView, locale: Locale): Html {
   const signOut = html`<form method="post" action="/signout"><button class="link-button"${viewer.label !== undefined && html` title="${t.signedInAs(viewer.label)}"`}>${t.signOut}</button></form>`;
   const console = viewer.console !== undefined && area(viewer.console, t.console, inConsole, inConsole);
   // On a phone the pages of the site are here as well, so that each page has one line above its title.
-  return html`<details class="fold"><summary>${t.menu}</summary><div class="row">${console}${link}
+  return html`<details class="site-menu"><summary>${t.menu}</summary><div class="row">${console}${link}
 ${signOut}<ul class="fold-pages">${renderSiteLinks(current, locale)}</ul></div></details>`;
 }
 
