@@ -107,7 +107,11 @@ async function draw(call: ImageCall, seed: Seed): Promise<GeneratedImage> {
   );
   const layout = layOut(size, references.length);
   const bottom = layout.scene.y + layout.scene.height;
-  const scene = composeScene(call.prompt, size.width, bottom, random);
+  const scene = composeScene(
+    call.prompt,
+    { width: size.width, height: bottom, top: layout.margin, stamp: layout.stamp.x },
+    random,
+  );
   const wash = await paintWash({
     ...size,
     sceneHeight: bottom,

@@ -23,6 +23,8 @@ const PEN = 0.13;
 const CAPITAL = 12;
 const SPACING = 2.8;
 const SPACE = 5;
+/** How far a text stands lower for marks over its first line: the lower half of its last line stays free for marks below. */
+const MAX_DROP = 3;
 
 interface Letter {
   /** On the grid. */
@@ -184,9 +186,15 @@ function cutTo(lines: readonly Letter[][], most: number, width: number): Letter[
   return kept;
 }
 
+/** What marks over capitals need, on the grid. */
+function riseOf(line: readonly Letter[]): number {
+  return -Math.min(0, ...line.flatMap((one) => one.lines.flat()).map(([, y]) => y));
+}
+
 function place(lines: readonly Letter[][], box: LetteringBox, unit: number): Stroke[] {
   const lineHeight = CAPITAL * unit * LINE_HEIGHT;
-  const top = box.y + (box.height - lines.length * lineHeight) / 2 + (lineHeight - CAPITAL * unit) / 2;
+  const middle = box.y + (box.height - lines.length * lineHeight) / 2 + (lineHeight - CAPITAL * unit) / 2;
+  const top = middle + unit * Math.min(MAX_DROP, Math.max(0, riseOf(lines[0] ?? []) - MAX_DROP));
   return lines.flatMap((line, row) => {
     let x = box.x + (box.width - widthOf(line) * unit) / 2;
     const y = top + row * lineHeight;

@@ -11,6 +11,7 @@ import { GatewayError, type ImageSize, type Media } from 'mediagate/plugin';
 import type { Sharp } from 'sharp';
 import type { Scene } from './scene.js';
 import { type Box, createNoise, createRandom, type Ink, pick, type Random } from './strokes.js';
+import { colourNamed } from './words.js';
 
 /** Red, green and blue, 0 to 255. */
 export type Colour = readonly [number, number, number];
@@ -36,16 +37,6 @@ const PALETTES: readonly [Hexes, ...Hexes[]] = [
   ['#e8dcd4', '#c9524a', '#c9bdb4', '#938a86', '#57535a', '#22222a'],
 ];
 
-/** Words that name a colour lead to the palette that has it. */
-const COLOUR_WORDS: readonly RegExp[] = [
-  /\b(?:blue|steel|ice|winter|snow|rain)\b/i,
-  /\b(?:red|pink|rose|dusk|dawn|sunset|love)\b/i,
-  /\b(?:green|forest|spring|grass|leaf|garden)\b/i,
-  /\b(?:violet|purple|night|lavender|dream|magic)\b/i,
-  /\b(?:yellow|gold|golden|desert|autumn|sand|orange)\b/i,
-  /\b(?:teal|turquoise|sea|ocean|island|tropical)\b/i,
-  /\b(?:grey|gray|black|white|fog|stone|city)\b/i,
-];
 const PAPER = '#f7f1e4';
 /** How much of a reference's colour gets into the land. */
 const REFERENCE_SHARE = 0.55;
@@ -53,8 +44,7 @@ const REFERENCE_SHARE = 0.55;
 /** @param references average colours of the reference images. */
 export function choosePalette(prompt: string, references: readonly Colour[], random: Random): Palette {
   const any = pick(random, PALETTES);
-  const named = COLOUR_WORDS.findIndex((words) => words.test(prompt));
-  const [sky, sun, far, middle, near, ink] = PALETTES[named] ?? any;
+  const [sky, sun, far, middle, near, ink] = PALETTES[colourNamed(prompt)] ?? any;
   const land = [far, middle, near].map((hex, index) => {
     const reference = references[index % Math.max(1, references.length)];
     return reference ? mix(colourOf(hex), reference, REFERENCE_SHARE) : colourOf(hex);

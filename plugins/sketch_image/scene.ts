@@ -17,6 +17,7 @@ import {
   type Stroke,
   smooth,
 } from './strokes.js';
+import { type Kind, kindOf } from './words.js';
 
 /** What is drawn above the words: a landscape of some kind. */
 export interface Scene {
@@ -35,32 +36,31 @@ interface Place {
   noise: Noise;
 }
 
-type Kind = 'hills' | 'sea' | 'town';
-
-/** Words that ask for a kind of landscape; otherwise chance decides. */
-const KIND_WORDS: readonly (readonly [Kind, RegExp])[] = [
-  ['sea', /\b(?:sea|ocean|water|wave|boat|ship|tug|harbou?r|lake|river|beach|fish|island|sail)/i],
-  ['town', /\b(?:city|town|street|house|building|tower|shop|room|office|village|bridge|castle|robot|car)/i],
-  ['hills', /\b(?:hill|mountain|forest|tree|field|garden|flower|valley|snow|desert|farm|fox|cat|dog|bird)/i],
-];
-
 /** Height of the land above the bottom, far to near, as parts of the scene's height. */
 const LEVELS = [0.5, 0.34, 0.17] as const;
 
-export function composeScene(prompt: string, width: number, height: number, random: Random): Scene {
+/** Size in pixels, and where its sky is free. */
+export interface SceneRoom {
+  width: number;
+  height: number;
+  /** Where the sky begins below the frame. */
+  top: number;
+  /** Where the stamp begins, in the corner at the top right. */
+  stamp: number;
+}
+
+export function composeScene(prompt: string, { width, height, top, stamp }: SceneRoom, random: Random): Scene {
   const pen = Math.max(1.2, Math.min(width, height) / 360);
   const place: Place = { width, height, pen, random, noise: createNoise(random) };
   const chance = pick<Kind>(random, ['hills', 'sea', 'town']);
-  const kind = KIND_WORDS.find(([, words]) => words.test(prompt))?.[0] ?? chance;
-  const sun = {
-    x: width * between(random, 0.18, 0.62),
-    y: height * between(random, 0.16, 0.3),
-    radius: Math.min(width, height) * between(random, 0.07, 0.12),
-  };
+  const kind = kindOf(prompt) ?? chance;
+  const [x, y] = [width * between(random, 0.18, 0.62), height * between(random, 0.16, 0.3)];
+  const radius = Math.min(width, height) * between(random, 0.07, 0.12);
+  const sun = { x: Math.min(x, stamp - radius * 1.4), y: Math.max(y, top + radius * 1.5), radius };
   const ridges = ridgesOf(kind, place);
   const strokes = [
     handCircle([sun.x, sun.y], sun.radius, pen, random),
-    ...birds(place),
+    ...birds(place, sun),
     ...ridges.flatMap((ridge, index) => outline(ridge, nearest(ridges.slice(index + 1), place), place)),
     ...ridges.flatMap((ridge, index) =>
       kind === 'hills' || index === 0 ? hatching(ridge, nearest(ridges.slice(index + 1), place), place, index) : [],
@@ -132,7 +132,8 @@ function hatching(ridge: (x: number) => number, hidden: (x: number) => number, p
   return strokes;
 }
 
-function birds({ width, height, pen, random }: Place): Stroke[] {
+/** None over the sun. */
+function birds({ width, height, pen, random }: Place, sun: Scene['sun']): Stroke[] {
   const centre: Point = [width * between(random, 0.5, 0.7), height * between(random, 0.24, 0.36)];
   return Array.from({ length: 4 }, () => {
     const [x, y] = [centre[0] + (random() - 0.5) * width * 0.2, centre[1] + (random() - 0.5) * height * 0.12];
@@ -144,8 +145,9 @@ function birds({ width, height, pen, random }: Place): Stroke[] {
       [x + span * 0.5, y - span * 0.7],
       [x + span, y - span * 0.5],
     ]);
-    return { points: line, width: pen * 0.8 };
-  });
+    const isFree = Math.hypot(x - sun.x, y - span * 0.4 - sun.y) > sun.radius + span * 1.5;
+    return isFree ? [{ points: line, width: pen * 0.8 }] : [];
+  }).flat();
 }
 
 /** A boat, and waves around it. */
