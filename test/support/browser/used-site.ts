@@ -15,7 +15,7 @@ import { findChromium } from '../../../server/settings/executables.js';
 import { loadPeppers } from '../../../server/settings/secrets.js';
 import { readSettings } from '../../../server/settings/settings.js';
 import { openState, type State } from '../../../server/state.js';
-import { answersFromSamples, linkSamples } from '../../demo/link-samples.js';
+import { answersFromSamples, linkSamples, videoSample } from '../../demo/link-samples.js';
 import { SUBTITLES } from '../../demo/subtitles.js';
 import { PRICED_PLANS } from '../accounts/priced-plans.js';
 import { useAccount } from '../accounts/used-account.js';
@@ -34,6 +34,7 @@ import {
   type SitePage,
   type UsedPages,
 } from './site-pages.js';
+import { fillGallery } from './used-gallery.js';
 
 const EMAIL = 'rosalind@harbour.example';
 const OPERATOR = 'tove@harbour.example';
@@ -149,7 +150,7 @@ export async function openUsedSite(): Promise<UsedSite> {
       await signInAs(page, gateway.url, { email: EMAIL, name: 'Rosalind Okafor' });
       await page.close();
       for (const page of emptyPages) await visit(page, known);
-      const used = await fill(state, gateway);
+      const used = await fill(state, gateway, known);
       await disturb(state);
       const asked = { device: await askForDevice(gateway), agent: await askForAccess(gateway) };
       for (const page of accountPages({ ...used, ...asked })) await visit(page, known);
@@ -203,7 +204,7 @@ interface Filled extends Pick<UsedPages, 'orders' | 'image'> {
 }
 
 /** Keys, orders, requests, images and a failed job of a month. */
-async function fill(state: State, gateway: GatewayProcess): Promise<Filled> {
+async function fill(state: State, gateway: GatewayProcess, context: BrowserContext): Promise<Filled> {
   const [user] = await state.users.list({ limit: 1 });
   const [pepper] = await loadPeppers(readSettings({ DATA_DIR: gateway.dataFolder }));
   if (!user || !pepper) throw new Error('nobody signed in');
@@ -217,25 +218,19 @@ async function fill(state: State, gateway: GatewayProcess): Promise<Filled> {
     budgets: [{ unit: 'requests', amount: 1_000, currency: null, resets: 'day' }],
     actor: 'user:screenshots',
   });
-  const send = (size: string) =>
-    gateway.request('/v1/images/jobs', {
+  const image = await fillGallery({ state, gateway, key, context });
+  const extract = (url: string) =>
+    gateway.request('/v1/extract', {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'gen-img-2', prompt: 'A tug in the harbour at dawn', size }),
+      body: JSON.stringify({ url, background: true }),
     });
-  // The gateway learns of the key within seconds.
-  await until(async () => (await send('1024x1024')).status === 202, POLL_MS);
-  const { json } = await send('1024x1536');
-  await until(async () => (await state.jobs.active('image')) === 0, POLL_MS);
-  const failing = await gateway.request('/v1/extract', {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ url: linkSamples.find(({ name }) => name === 'private')?.url, background: true }),
-  });
+  await extract(videoSample.url);
+  const failing = await extract(linkSamples.find(({ name }) => name === 'private')?.url ?? '');
   await until(async () => (await state.jobs.active('extraction')) === 0, POLL_MS);
   await state.keys.touch(new Map([[key.slice(6, 14), Date.now()]]));
   const codes = Object.fromEntries(orders.map(({ code, state: is }) => [is, code]));
-  return { orders: codes, image: String(json.id), failedJob: String(failing.json.data.job.job_id) };
+  return { orders: codes, image, failedJob: String(failing.json.data.job.job_id) };
 }
 
 const FURTHER = [
