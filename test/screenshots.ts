@@ -21,7 +21,11 @@ const MAX_HEIGHT = 12_000;
 
 const { words, only, measure, visits } = readFlags({
   command: 'npm run screenshots --',
-  flags: { only: { text: 'first letters of the names of pages' }, measure: 'switch', visits: { default: 3, least: 1 } },
+  flags: {
+    only: { text: 'first letters of the names of pages, separated by commas' },
+    measure: 'switch',
+    visits: { default: 3, least: 1 },
+  },
   words: { name: 'FOLDER', most: 1 },
 });
 
@@ -100,7 +104,7 @@ async function main(folder: string): Promise<void> {
   if (measure) console.log('| page | language | kB | largest text, s | shift | kB of |\n|---|---|---|---|---|---|');
   try {
     await site.forEachPage(async (page, context) => {
-      if (only !== undefined && !page.name.startsWith(only)) return;
+      if (only !== undefined && !only.split(',').some((start) => page.name.startsWith(start))) return;
       if (!measure) return take(site, page, context, folder);
       // States that are reached by hand are no first visits.
       if (!page.prepare) await printSpeed(site, page, context);

@@ -190,6 +190,13 @@ export class PaymentService {
     return { ...account, content: contentOf(this.#receiver, code), amount, qr };
   }
 
+  /** Text of the transfer of an order. Undefined if it is the code itself, or another account received the money. */
+  referenceOf({ code, currency }: OrderRecord): string | undefined {
+    if (!this.#receiver || currency !== PAYABLE[this.#receiver.format].currency) return undefined;
+    const content = contentOf(this.#receiver, code);
+    return content === code ? undefined : content;
+  }
+
   async #topUpOf(user: UserRecord, id: string): Promise<Priced<TopUpTerms> | undefined> {
     const topUp = this.#catalogue.topUps?.find(({ terms }) => terms.planId === id);
     if (!topUp) return undefined;

@@ -4,12 +4,15 @@
  * most people go. The code is in the markup alone.
  */
 
+import { retentionMs } from '../../core/jobs/index.js';
 import { closestMatch, type GatewayError } from '../../core/runtime/index.js';
 import type { RequestContext } from '../http/index.js';
 import { type Html, html } from './html.js';
 import { type Locale, localeOf } from './language/index.js';
 import { contactUrl, copyButton, renderPage } from './page.js';
 import { viewerOf } from './visit.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
 
 type Label = 'signIn' | 'signInAgain' | 'console' | 'images' | 'orders' | 'keys' | 'plans';
 
@@ -44,6 +47,7 @@ export async function renderFailure({ code, message }: GatewayError, context: Re
   const kind = code === 'job_not_found' && at.startsWith('/images') ? 'image_not_found' : code;
   const known = t.codes[kind];
   const { title, words = errors.meaningOf(code), next } = known ?? t.other;
+  const kept = kind === 'image_not_found' && t.imagesKept(retentionMs('image') / DAY_MS);
   const isConsole = at.startsWith('/admin/') && context.state.operator !== undefined;
   const [path, label] = isConsole ? (['/admin', 'console'] as const) : (NEXT.get(kind) ?? []);
   return renderPage(
@@ -51,7 +55,7 @@ export async function renderFailure({ code, message }: GatewayError, context: Re
       title,
       viewer: signedIn && viewerOf(signedIn, locale),
       content: html`<div class="frame frame-narrow failure" data-code="${code}">
-<div class="page-head"><h1>${title}</h1><p role="alert">${words} ${next}</p></div>
+<div class="page-head"><h1>${title}</h1><p role="alert">${kept && html`${kept} `}${words} ${next}</p></div>
 ${
   code === 'route_not_found'
     ? otherPages(at, locale)

@@ -10,7 +10,7 @@ import { type PaymentService, receiptName } from '../payments/index.js';
 import type { Catalogue } from '../plans/index.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { ordersPage, receiptPage } from './pages/orders.js';
-import { cheapestPlan, labelOf, planName } from './views.js';
+import { labelOf, planName, planOffers } from './views.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
 const ROWS = 25;
@@ -61,7 +61,7 @@ async function sendOrders(
     .map((order) => ({ ...order, planName: planName({ catalogue, locale }, order.planId) }));
   const next = found.length > ROWS ? rows.at(-1)?.code : undefined;
   const isFirst = after === undefined;
-  const cheapest = rows.length === 0 ? cheapestPlan({ catalogue, locale }) : undefined;
+  const offers = rows.length === 0 && payments.acceptsOrders ? planOffers({ catalogue, locale }) : [];
   const [balance, topUps, lines] = isFirst
     ? await Promise.all([
         payments.balanceOf(signedIn.user),
@@ -69,7 +69,7 @@ async function sendOrders(
         payments.statement(signedIn.user, MOVEMENTS),
       ])
     : [undefined, [], []];
-  sendTo(context, visit, ordersPage({ rows, isFirst, next, prepaid: { balance, topUps, lines }, cheapest }, locale));
+  sendTo(context, visit, ordersPage({ rows, isFirst, next, prepaid: { balance, topUps, lines }, offers }, locale));
 }
 
 async function sendReceipt(
@@ -87,6 +87,7 @@ async function sendReceipt(
   if (number === null) return seeOther(context, `/pay/${order.code}`);
   const buyer = [...new Set([labelOf(user, locale), user.email])].filter((name) => name !== null);
   const { seller, support } = payments;
+  const reference = payments.referenceOf(order);
   const name = planName({ catalogue, locale }, order.planId);
-  sendTo(context, visit, receiptPage({ order, number, planName: name, seller, buyer, support }, locale));
+  sendTo(context, visit, receiptPage({ order, number, planName: name, seller, reference, buyer, support }, locale));
 }

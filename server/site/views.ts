@@ -266,13 +266,22 @@ function rateOf({ id, tokenLimit }: Plan, { prices, publicPriceTablesVisible }: 
   return { rate: (price.amount * 1_000_000) / tokenLimit, currency: price.currency };
 }
 
-/** The plan with the lowest price; undefined if prices are not public, or not in one currency. */
-export function cheapestPlan({ catalogue, locale }: PlanWords): { name: string; price: string } | undefined {
+/** A plan with its price: `€12.00`. */
+export type PlanOffer = Pick<PlanView, 'id' | 'name'> & { price: string };
+
+const OFFERS = 2;
+
+/** The plans with the lowest prices; none if prices are not public, or not in one currency. */
+export function planOffers({ catalogue, locale }: PlanWords): readonly PlanOffer[] {
   const { plans, prices, publicPriceTablesVisible } = catalogue;
   const sold = prices.filter(({ planId }) => plans.some(({ id }) => id === planId));
-  const [first] = sold.toSorted((one, other) => one.amount - other.amount);
-  if (!publicPriceTablesVisible || !first || sold.some(({ currency }) => currency !== first.currency)) return undefined;
-  return { name: planName({ catalogue, locale }, first.planId), price: locale.money(first.amount, first.currency) };
+  if (!publicPriceTablesVisible || sold.some(({ currency }) => currency !== sold[0]?.currency)) return [];
+  return sold
+    .toSorted((one, other) => one.amount - other.amount)
+    .slice(0, OFFERS)
+    .map(({ planId: id, amount, currency }) => {
+      return { id, name: planName({ catalogue, locale }, id), price: locale.money(amount, currency) };
+    });
 }
 
 /** The plan with the lowest rate; undefined unless there are several to compare, all in one currency. */

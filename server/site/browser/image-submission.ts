@@ -1,6 +1,7 @@
 /*
  * Submits an image job, and says before what its images cost. Each submission is a new request, but an answer that is lost
- * is asked for again with the same idempotency key, so that it makes one image.
+ * is asked for again with the same idempotency key, so that it makes one image: by itself, and when the same request is
+ * sent again.
  */
 
 import { newIdempotencyKey, pause, playJson, RequestProblem, textAt } from './requests.js';
@@ -10,14 +11,25 @@ const TRIES = 3;
 const TRY_MS = 1_000;
 const t = textsOf('images');
 
+/** Idempotency keys of the last request that had no answer. */
+let unanswered: { sent: string; keys: string[] } = { sent: '', keys: [] };
+
 /** The id of the job. @throws RequestProblem */
 export async function submitImage(request: Readonly<Record<string, unknown>>): Promise<string> {
-  const how = { method: 'POST', json: request, idempotencyKey: newIdempotencyKey() } as const;
+  const sent = JSON.stringify(request);
+  if (unanswered.sent !== sent) unanswered = { sent, keys: [] };
+  const { keys } = unanswered;
+  const idempotencyKey = keys.shift() ?? newIdempotencyKey();
+  const how = { method: 'POST', json: request, idempotencyKey } as const;
   for (let tries = 1; ; tries += 1) {
     try {
       return textAt(await playJson('/v1/images/jobs', how), 'id') ?? '';
     } catch (error) {
-      if (!(error instanceof RequestProblem && error.status === 0) || tries === TRIES) throw error;
+      if (!(error instanceof RequestProblem && error.status === 0)) throw error;
+      if (tries === TRIES) {
+        keys.push(idempotencyKey);
+        throw new RequestProblem(t.unanswered, error.code, 0);
+      }
       await pause(TRY_MS);
     }
   }

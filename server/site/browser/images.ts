@@ -144,8 +144,8 @@ async function poll(card: HTMLElement): Promise<void> {
 
 function showSeconds(card: HTMLElement): void {
   const seconds = card.querySelector('.image-seconds');
-  const passed = Math.max(0, Math.round((Date.now() - Number(card.dataset.created)) / 1_000));
-  if (seconds) seconds.textContent = ` ${passed} s`;
+  const passed = Math.max(0, Math.floor((Date.now() - Number(card.dataset.created)) / 1_000));
+  if (seconds) seconds.textContent = passed > 0 ? ` ${passed} s` : '';
 }
 
 /** A preview that is lost costs nothing. Call the result to stop. */

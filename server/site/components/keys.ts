@@ -47,7 +47,7 @@ export function renderKeyCreation({ texts: { keys: t } }: Locale, limits?: Html,
   const name = html`<div class="field"><label for="key-name">${t.name}</label>
 <input class="input" id="key-name" name="name" required maxlength="${MAX_KEY_NAME}" placeholder="${t.purpose}" autocomplete="off"></div>`;
   return html`<form class="stack needs-script" data-api="POST /api/user/keys" data-show="new-key-text" data-key="apiKey" data-problem="problem-new"${isLimited}>
-${limits ? html`${name}<details><summary>${t.more}</summary>${limits}</details><div class="row">${create}<p class="small muted key-summary" data-summary aria-live="polite"></p></div>` : html`<div class="form-row">${name}${create}</div>`}
+${limits ? html`${name}<details><summary>${t.more}</summary>${limits}</details><div class="row">${create}<div class="key-summary small muted"><p data-summary aria-live="polite"></p><p>${t.once}</p></div></div>` : html`<div class="form-row">${name}${create}</div>`}
 <p class="problem" role="alert" id="problem-new"></p>
 </form>
 <p class="needs-no-script small muted">${t.needsScripts}</p>`;

@@ -31,7 +31,7 @@ export function consentPage(view: ConsentView, locale: Locale): Omit<Page, 'view
   const name = html`<bdi>${program.name}</bdi>`;
   return {
     title: t.title,
-    content: html`<div class="frame frame-narrow"><div class="page-head"><h1>${t.askTitle(name)}</h1>
+    content: html`<div class="frame frame-narrow consent"><div class="page-head"><h1>${t.askTitle(name)}</h1>
 <p>${t.ask(html`<strong>${name}</strong>`, html`<strong><bdi>${label}</bdi></strong>`)}</p></div>
 <div class="card stack">
 ${renderOrigin(view, locale)}
@@ -49,7 +49,7 @@ ${allowed.length > 0 && html`<button class="button" name="answer" value="allow">
 function renderOrigin({ program, isLocal, isApp }: ConsentView, { texts: { agents: t } }: Locale): Html {
   const place = html`<code>${program.redirectHost}</code>`;
   const publisher = program.host === null ? t.unknownPublisher : html`<code>${program.host}</code>`;
-  return html`<dl class="facts facts-below"><div><dt>${t.publisher}</dt><dd>${publisher}</dd></div>
+  return html`<dl class="facts facts-line"><div><dt>${t.publisher}</dt><dd>${publisher}</dd></div>
 <div><dt>${t.destination}</dt><dd>${isLocal ? t.local(place) : isApp ? t.app(place) : place}</dd></div>
 <div><dt>${t.ends}</dt><dd>${t.endsWhen}</dd></div></dl>`;
 }
@@ -57,8 +57,7 @@ function renderOrigin({ program, isLocal, isApp }: ConsentView, { texts: { agent
 function renderRights({ grants, allowed, isLocal }: ConsentView, { texts: { agents: t } }: Locale): Html {
   const withheld = grants.filter((grant) => !allowed.includes(grant)).map((grant) => t.rights[grant]);
   return html`<fieldset class="field"><legend>${t.may}</legend><div class="checks checks-long">
-${allowed.map((grant) => html`<label class="check"><input type="checkbox" name="${rightField(grant)}" checked> <span>${t.rights[grant]}</span></label>`)}</div>
-<span class="hint">${t.chooseHint}</span></fieldset>
+${allowed.map((grant) => html`<label class="check"><input type="checkbox" name="${rightField(grant)}" checked> <span>${t.rights[grant]}</span></label>`)}</div></fieldset>
 ${withheld.length > 0 && html`<p class="small muted">${t.withheld(withheld.join('; '))}</p>`}
 <p class="small muted">${t.limits}</p>
 <p class="notice notice-warn">${isLocal ? t.warningLocal : t.warning}</p>`;

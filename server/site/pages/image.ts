@@ -26,12 +26,12 @@ export function imagePage({ image, editModels }: OneImageView, locale: Locale): 
   const t = locale.texts.images;
   const isEditable = picture !== undefined && editModels.length > 0;
   return {
-    title: t.title,
+    title: titleOf(image),
     current: PATH,
     styles: ['images.css'],
     scripts: ['images.js', ...(isEditable ? ['image-edit.js'] : [])],
     content: html`<div class="frame stack images image-page">
-<div class="page-head"><p class="back"><a href="${PATH}">${t.back}</a></p><h1 class="visually-hidden">${t.title}</h1></div>
+<div class="page-head"><p class="back"><a href="${PATH}">${t.back}</a></p><h1 class="visually-hidden">${titleOf(image)}</h1></div>
 ${imageDetail(image, isEditable, locale)}
 ${isEditable && editor(image, picture, editModels, locale)}
 <template id="image-card">${imageCard(image, locale)}</template>
@@ -48,7 +48,7 @@ function imageDetail(image: ImageView, isEditable: boolean, locale: Locale): Htm
   return html`<article class="image-detail" id="image-detail">
 ${shown}
 <div class="stack">
-${request ? titleOf(request.prompt, locale) : html`<div><h2 class="image-title">${t.untitled}</h2><p class="small muted">${t.noPrompt}</p></div>`}
+<div><h2 class="image-title image-words" dir="auto">${titleOf(image)}</h2>${request ? request.prompt.length > MAX_TITLE && html`<p class="image-words small" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${request.prompt}</p>` : html`<p class="small muted">${t.noPrompt}</p>`}</div>
 <div class="image-actions">
 ${picture && html`<a class="button" href="${picture.src}" download="${picture.fileName}">${t.download}</a>`}
 ${request && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { again: id })}">${t.again}</a>`}
@@ -61,10 +61,12 @@ ${state !== 'queued' && state !== 'running' && deleteForm(id, false, locale)}
 </div></article>`;
 }
 
-/** A short prompt is the title; a longer one is text, which scrolls. */
-function titleOf(prompt: string, { texts: { images: t } }: Locale): Html {
-  if (prompt.length <= MAX_TITLE) return html`<h2 class="image-title image-words" dir="auto">${prompt}</h2>`;
-  return html`<h2 class="image-title">${t.untitled}</h2><p class="image-words" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${prompt}</p>`;
+/** The prompt, up to a word where it is long: then the whole is text below it. Without a prompt: the model. */
+function titleOf({ request, model }: ImageView): string {
+  const prompt = request?.prompt ?? model;
+  if (prompt.length <= MAX_TITLE) return prompt;
+  const [start] = /^.{1,60}(?=\s)/s.exec(prompt) ?? [[...prompt].slice(0, 60).join('')];
+  return `${start}…`;
 }
 
 function factsOf(image: ImageView, locale: Locale): [string, HtmlValue][] {
@@ -73,8 +75,8 @@ function factsOf(image: ImageView, locale: Locale): [string, HtmlValue][] {
   const masked = request?.hasMask ? `, ${t.withMask}` : '';
   const facts: [string, HtmlValue | undefined][] = [
     [t.facts.size, picture && `${picture.width} × ${picture.height}`],
-    [t.facts.model, model],
-    [t.facts.seed, seed === undefined ? undefined : String(seed)],
+    [t.facts.model, request && model],
+    [t.facts.seed, seed || request?.seed !== undefined ? String(seed) : undefined],
     [t.facts.inputs, request && request.references > 0 ? `${request.references}${masked}` : undefined],
     [t.facts.cost, cost],
     [t.facts.file, picture && locale.dataSize(picture.bytes)],

@@ -153,17 +153,24 @@ ${cardActions(image, locale)}
 function cardFrame(image: ImageView, locale: Locale): Html {
   const { id, picture, request, state } = image;
   const t = locale.texts.images;
-  if (!picture) return html`<div class="image-frame">${stateWords(image, locale)}</div>`;
+  if (!picture) return html`<div class="image-frame">${shapeOf(image)}${stateWords(image, locale)}</div>`;
   const { width, height } = picture;
   const label = t.openImage(short(request?.prompt ?? t.anImage));
   return html`<a class="image-frame image-open" href="${PATH}/${id}"><span class="visually-hidden">${label}</span>
-<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}${image.isMock && html`<span class="badge image-mock" title="${t.mockWords}">${t.mock}</span>`}</a>`;
+<img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}</a>`;
 }
 
 export const THUMBNAILS = `${PATH}/thumbnails`;
 
 export function thumbnailOf({ fileName }: PictureView): string {
   return `${THUMBNAILS}/${fileName}`;
+}
+
+/** As the picture will be, while it is made. */
+function shapeOf({ state, request }: ImageView): Html | false {
+  const [, width, height] = /^(\d+)x(\d+)$/.exec(request?.size ?? '') ?? [];
+  if ((state !== 'queued' && state !== 'running') || height === undefined) return false;
+  return html`<svg class="image-shape" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" aria-hidden="true"></svg>`;
 }
 
 /** What stands in place of a picture. */
@@ -185,8 +192,10 @@ function failureWords({ code, message }: { code: string; message: string }, { te
   return html`<p class="small" data-code="${code}">${words}</p>${further}`;
 }
 
-function promptWords({ request }: ImageView, { texts: { images: t } }: Locale): Html {
-  if (!request) return html`<p class="small muted image-prompt" title="${t.noPrompt}">${t.fromKey}</p>`;
+/** An image of an API client is named by its model. */
+function promptWords({ request, model }: ImageView, { texts: { images: t } }: Locale): Html {
+  if (!request)
+    return html`<p class="small image-prompt" title="${t.noPrompt}">${model} <span class="muted">· ${t.fromKey}</span></p>`;
   return html`<p class="small image-prompt" dir="auto">${short(request.prompt)}</p>`;
 }
 
@@ -195,10 +204,11 @@ function short(text: string): string {
   return characters.length > SHOWN_PROMPT ? `${characters.slice(0, SHOWN_PROMPT).join('')}…` : text;
 }
 
-function cardFacts({ picture, request, createdAt, cost }: ImageView, locale: Locale): Html {
+function cardFacts({ picture, request, createdAt, cost, isMock }: ImageView, locale: Locale): Html {
+  const t = locale.texts.images;
   const asked = request?.size === 'auto' ? undefined : request?.size.replace('x', ' × ');
   const size = picture ? `${picture.width} × ${picture.height}` : asked;
-  return html`<p class="small muted figures image-facts">${size !== undefined && html`<span>${size}</span>`}${cost !== undefined && html`<span>${cost}</span>`}<span>${locale.minute(createdAt)}</span></p>`;
+  return html`<p class="small muted figures image-facts">${size !== undefined && html`<span>${size}</span>`}${cost !== undefined && html`<span>${cost}</span>`}<span>${locale.minute(createdAt)}</span>${isMock && html`<span title="${t.mockWords}">${t.mock}</span>`}</p>`;
 }
 
 function cardActions(image: ImageView, locale: Locale): Html {

@@ -11,7 +11,8 @@ import { accountPages, linkTo } from '../components/filters.js';
 import { dataTable, pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import { emptyPage, type Html, html, type Page, supportWords } from '../page.js';
-import { orderBadge } from '../views.js';
+import { orderBadge, type PlanOffer } from '../views.js';
+import { orderForm } from './plans.js';
 
 export type OrderRow = OrderRecord & { planName: string };
 
@@ -22,27 +23,29 @@ export interface OrdersPageView {
   next: string | undefined;
   /** The prepaid balance, on the first page. */
   prepaid: BalanceView;
-  /** The plan with the lowest price. Default: no price is public. */
-  cheapest?: { name: string; price: string } | undefined;
+  /** Plans with the lowest prices, which may be ordered. */
+  offers: readonly PlanOffer[];
 }
 
 const PATH = '/orders';
 
 export function ordersPage(view: OrdersPageView, locale: Locale): Omit<Page, 'viewer'> {
-  const { rows, isFirst, next, prepaid, cheapest } = view;
+  const { rows, isFirst, next, prepaid, offers } = view;
   const { texts, money, day } = locale;
   const t = texts.orders;
   const first = rows.find(isOpen);
   const paymentOf = (order: OrderRow) => {
     if (isOpen(order)) {
       const title = html`<span class="visually-hidden"> ${order.code}</span>`;
-      return html`<a class="button button-small${order !== first && ' button-quiet'}" href="/pay/${order.code}">${t.pay}${title}</a>`;
+      const amount = money(order.amount - order.paidAmount, order.currency);
+      return html`<a class="button button-small${order !== first && ' button-quiet'}" href="/pay/${order.code}">${order.paidAmount > 0 ? t.payRest(amount) : t.pay(amount)}${title}</a>`;
     }
     const name = receiptName(order);
     return name === null ? '' : html`<a href="/pay/${order.code}/receipt">${t.receiptTitle(name)}</a>`;
   };
   return {
     title: t.title,
+    scripts: ['api-forms.js'],
     styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p>${accountPages(PATH, locale)}</div>
@@ -51,8 +54,11 @@ ${
   rows.length === 0 && isFirst
     ? emptyPage('rows', {
         title: t.empty,
-        words: html`${t.emptyWords}${cheapest && html` ${t.cheapest(html`<bdi>${cheapest.name}</bdi>`, cheapest.price)}`}`,
-        steps: html`<a class="button" href="/plans">${t.seePlans}</a>`,
+        words: t.emptyWords,
+        steps:
+          offers.length > 0
+            ? html`<ul class="plan-offers">${offers.map((offer, at) => planOffer(offer, at > 0, locale))}</ul><a class="small" href="/plans">${t.seePlans}</a>`
+            : html`<a class="button" href="/plans">${t.seePlans}</a>`,
         isLow: true,
       })
     : html`<div class="card stack orders">${dataTable<OrderRow>({
@@ -67,8 +73,7 @@ ${
             head: t.amount,
             isNumber: true,
             inCard: 'plain',
-            cell: ({ amount, paidAmount, currency, state }) =>
-              html`${money(amount, currency)}${state === 'underpaid' && html`<span class="detail small muted">${t.left(money(amount - paidAmount, currency))}</span>`}`,
+            cell: ({ amount, currency }) => money(amount, currency),
           },
           { head: t.state, inCard: 'end', cell: ({ state }) => orderBadge(state, locale) },
           { head: t.receipt, isActions: true, cell: paymentOf },
@@ -81,6 +86,12 @@ ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { befo
   };
 }
 
+/** A plan that one press orders. */
+function planOffer({ id, name, price }: PlanOffer, isQuiet: boolean, locale: Locale): Html {
+  const label = html`${locale.texts.plans.choose}<span class="visually-hidden"> ${name}</span>`;
+  return html`<li><div><bdi>${name}</bdi><span class="figures">${price}</span></div>${orderForm(id, `offer-${id}`, label, locale, isQuiet)}</li>`;
+}
+
 export interface ReceiptView {
   order: OrderRecord;
   /** Name of the receipt: `2026-000042`. */
@@ -88,18 +99,20 @@ export interface ReceiptView {
   planName: string;
   /** Holder of the receiving account. Undefined if none is configured any more. */
   seller: string | undefined;
+  /** Text of the transfer. Undefined if it is the code, or not known any more. */
+  reference: string | undefined;
   /** Name and address of the user; those that are known. */
   buyer: readonly string[];
   support: Support;
 }
 
 export function receiptPage(view: ReceiptView, locale: Locale): Omit<Page, 'viewer'> {
-  const { order, number, planName, seller, buyer, support } = view;
+  const { order, number, planName, seller, reference, buyer, support } = view;
   const { code, amount, currency, createdAt, paidAt, state } = order;
   const { texts, money, day, brand } = locale;
   const t = texts.orders;
-  const party = (label: string, names: readonly string[]) =>
-    html`<div><dt>${label}</dt>${names.map((name) => html`<dd><bdi>${name}</bdi></dd>`)}</div>`;
+  const party = (label: string, names: readonly string[], more: Html | false = false) =>
+    html`<div class="receipt-party"><dt>${label}</dt>${names.map((name) => html`<dd><bdi>${name}</bdi></dd>`)}${more && html`<dd class="small muted">${more}</dd>`}</div>`;
   return {
     title: t.receiptTitle(number),
     scripts: ['receipt.js'],
@@ -109,15 +122,15 @@ export function receiptPage(view: ReceiptView, locale: Locale): Omit<Page, 'view
 <div class="card stack">
 <dl class="receipt-facts">
 <div><dt>${t.paidOn}</dt><dd>${paidAt !== null && day(paidAt)}</dd></div>
-<div><dt>${t.code}</dt><dd><code>${code}</code></dd></div>
+<div><dt>${t.methodName}</dt><dd>${t.method}</dd></div>
 <div><dt>${t.orderedOn}</dt><dd>${day(createdAt)}</dd></div>
-${party(t.from, [seller ?? brand.name])}
+<div><dt>${t.code}</dt><dd><code>${code}</code></dd></div>
+${party(t.from, [seller ?? brand.name], reference !== undefined && html`${texts.payment.reference} <code>${reference}</code>`)}
 ${party(t.to, buyer)}
 </dl>
 <table class="receipt-lines"><thead><tr><th scope="col">${t.what}</th><th scope="col" class="number">${t.amount}</th></tr></thead>
 <tbody><tr><th scope="row"><bdi>${order.topUp ? planName : t.planLine(planName)}</bdi></th><td class="number">${money(amount, currency)}</td></tr></tbody>
 <tfoot><tr><th scope="row">${t.total}</th><td class="number">${money(amount, currency)}</td></tr></tfoot></table>
-<p class="small muted">${t.methodName}: ${t.method}</p>
 ${state === 'refunded' && html`<p class="notice notice-warn">${t.refunded}</p>`}
 <p class="small muted">${t.noInvoice}${contactOf(support, locale)}</p>
 </div>

@@ -87,7 +87,8 @@ function pathOf(id: string): string {
   return `/plans?${new URLSearchParams({ plan: id })}`;
 }
 
-function orderForm(
+/** Orders a plan with one press. @param place Of the form in its page. */
+export function orderForm(
   id: string,
   place: string,
   label: Html | string,
@@ -162,10 +163,6 @@ function renderUse(allowances: readonly AllowanceView[], { texts, count }: Local
   return html`<div class="stack-small small">${allowances.map(({ label, left, limit }) => html`<div class="row row-apart"><span class="muted">${label}</span><span class="figures">${used(count(limit - left), count(limit))}</span></div>${bar(limit === 0 ? 0 : left / limit)}`)}</div>`;
 }
 
-function leftWords({ left, limit }: AllowanceView, { texts, count }: Locale): string {
-  return texts.plans.left(count(left), count(limit));
-}
-
 /** What every plan includes, if there are several to compare: it is said once. One line alone stays in the cards. */
 function commonPoints(plans: readonly PlanView[]): readonly PlanPoint[] {
   const [first, ...others] = plans;
@@ -229,14 +226,14 @@ export function paymentPage(view: PaymentView, locale: Locale): Omit<Page, 'view
     scripts: ['payment.js', 'api-forms.js'],
     styles: ['payment.css'],
     content: html`<div class="frame frame-text" data-payment="${order.code}" data-state="${order.state} ${order.paidAmount}">
-<div class="page-head"><div class="row"><h1>${planName}</h1>${orderBadge(order.state, locale)}</div>
+<div class="page-head"><p class="back"><a href="/orders">${t.allOrders}</a></p><div class="row"><h1>${planName}</h1>${isOpen(order) && orderBadge(order.state, locale)}</div>
 <p>${t.order(html`<code id="code">${order.code}</code>`, minute(order.createdAt))}</p></div>
-${transfer ? renderOpen(view, transfer, locale) : isOpen(order) ? renderUnpayable(support, locale) : renderClosed(view, locale)}
-${order.state === 'pending' && renderCancel(order, locale)}
+${transfer ? renderOpen(view, transfer, locale) : isOpen(order) ? renderUnpayable(order, support, locale) : renderClosed(view, locale)}
 </div>`,
   };
 }
 
+/** What to pay, whether it has arrived, and the code; beside the amount where there is room. */
 function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTransfer, locale: Locale): Html {
   const { code, amount, paidAmount, currency, expiresAt, state } = order;
   const { money, texts } = locale;
@@ -244,28 +241,29 @@ function renderOpen({ order, now, outcome }: PaymentView, transfer: PaymentTrans
   const left = html`<span class="figures" role="timer" data-left="${expiresAt - now}">${timeLeft(expiresAt - now)}</span>`;
   return html`<div class="pay">
 <div class="card stack">
-<div><p class="small muted">${t.toPay}</p><p class="pay-amount figures">${money(transfer.amount, currency)}</p></div>
-${state === 'underpaid' && html`<div class="notice notice-warn stack-small">${bar(1 - paidAmount / amount)}<p>${t.partly(money(paidAmount, currency), money(amount, currency))}</p></div>`}
+<div><p class="small muted">${t.toPay}</p><div class="row row-apart"><p class="pay-amount figures">${money(transfer.amount, currency)}</p><span class="visually-hidden" id="amount">${plainAmount(transfer.amount, currency)}</span>${copyButton('amount', t.amount, locale)}</div></div>
+${state === 'underpaid' && html`<div class="stack-small">${bar(1 - paidAmount / amount)}<p class="small">${t.partly(money(paidAmount, currency), money(amount, currency))}</p></div>`}
 ${outcome && addsToPoints(outcome, locale) && html`<p class="small" id="outcome">${outcome}</p>`}
 <dl class="pay-facts">
-${fact('amount', `${t.amount} (${currency})`, plainAmount(transfer.amount, currency), locale)}
 ${fact('account', transfer.qr.format === 'epc' ? t.iban : t.accountNumber, inFours(transfer.accountNumber), locale)}
 ${fact('content', t.reference, transfer.content, locale, t.referenceWords)}
 ${fact('bank', t.bank, transfer.bankName, locale)}
 ${fact('account-name', t.holder, transfer.accountName, locale)}
 </dl>
 ${renderApps(transfer, locale)}
-<p class="notice row row-apart pay-wait"><span><span role="status" data-waiting>${t.waiting}</span><span class="pulse" aria-hidden="true"></span></span>
-<span>${t.expiresIn(left)}</span></p>
-<p class="needs-no-script small">${t.reload}</p>
 </div>
 <div class="card pay-qr">
 <img src="${paymentPath(code)}/qr.svg" width="264" height="264" alt="${t.qr}">
-<p class="small muted">${t.scan}</p>
+<p class="small muted">${t.scan(money(transfer.amount, currency))}</p>
 <a class="button button-quiet button-small no-print" href="${paymentPath(code)}/qr.png" download="${code}.png">${t.save}</a>
 </div>
+<div class="card pay-wait">
+<div><p><span role="status" data-waiting>${t.waiting}</span><span class="pulse" aria-hidden="true"></span></p>
+<p class="small">${t.expiresIn(left)}</p></div>
+<p class="small muted">${t.late}<span class="needs-no-script">${t.reload}</span></p>
+${state === 'pending' && renderCancel(order, locale)}
 </div>
-<p class="small muted">${t.late}</p>`;
+</div>`;
 }
 
 /** As banking apps take it: `299000`, `19.00`. */
@@ -285,17 +283,18 @@ function renderApps(transfer: PaymentTransfer, { texts: { payment: t } }: Locale
 
 /** Only before the payment. */
 function renderCancel({ code }: OrderRecord, { texts: { payment: t } }: Locale): Html {
-  return html`<form class="stack-small pay-cancel" data-api="POST ${paymentPath(code)}/cancel" data-then="/pay/${code}"
+  return html`<form class="stack-small" data-api="POST ${paymentPath(code)}/cancel" data-then="/pay/${code}"
 data-confirm="${t.cancelConfirm}" data-confirm-label="${t.cancelLabel}" data-confirm-bad data-problem="problem-cancel">
 <p class="problem" role="alert" id="problem-cancel"></p>
 <div>${scriptedButton(t.cancel, 'button-quiet button-small')}</div>
 <p class="needs-no-script small muted">${t.cancelNeedsScripts}</p></form>`;
 }
 
-function renderUnpayable(support: Support, locale: Locale): Html {
+function renderUnpayable(order: OrderRecord, support: Support, locale: Locale): Html {
   const t = locale.texts.payment;
   return html`<div class="card stack"><h2>${t.unavailable}</h2>
-<p class="muted">${t.unavailableWords} ${supportWords(support, locale)}</p></div>`;
+<p class="muted">${t.unavailableWords} ${supportWords(support, locale)}</p>
+${order.state === 'pending' && renderCancel(order, locale)}</div>`;
 }
 
 function fact(id: string, name: string, value: Html | string, locale: Locale, words?: string): Html {
@@ -317,14 +316,15 @@ function renderClosed({ order, support, left = [], balance }: PaymentView, local
   const { title, words } = t.closed[state as Exclude<OrderState, 'pending' | 'underpaid'>];
   const isSuccess = state === 'paid';
   return html`<div class="card stack pay-closed">
-${isSuccess && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M14 25l7 7 13-15"/></svg>`}
-<h2>${title}</h2><p class="muted">${words} ${state === 'needs_review' && supportWords(support, locale)}</p>
+<div class="pay-result">${isSuccess && html`<svg class="tick" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M14 25l7 7 13-15"/></svg>`}
+<div class="stack-small"><h2>${title}</h2><p class="muted">${words} ${state === 'needs_review' && supportWords(support, locale)}</p></div></div>
 ${
   paidAt !== null &&
   html`<dl class="receipt-facts"><div><dt>${texts.orders.amount}</dt><dd class="figures">${money(paidAmount, currency)}</dd></div>
 <div><dt>${texts.orders.paidOn}</dt><dd>${minute(paidAt)}</dd></div>${number !== null && html`<div><dt>${texts.orders.number}</dt><dd class="figures">${number}</dd></div>`}
-${left.map((one) => html`<div><dt>${one.label}</dt><dd class="figures">${leftWords(one, locale)}</dd></div>`)}${balance && html`<div><dt>${texts.balance.title}</dt><dd class="figures">${smallMoney(balance.amount, balance.currency)}</dd></div>`}</dl>`
+${balance && html`<div><dt>${texts.balance.title}</dt><dd class="figures">${smallMoney(balance.amount, balance.currency)}</dd></div>`}</dl>`
 }
+${left.length > 0 && renderUse(left, locale)}
 <div class="row">${isSuccess ? html`<a class="button" href="/dashboard">${t.toDashboard}</a>${receipt}` : html`<a class="button" href="/plans">${t.seePlans}</a>${receipt}<a class="button button-quiet" href="/dashboard">${t.dashboard}</a>`}</div>
 </div>`;
 }

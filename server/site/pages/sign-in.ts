@@ -62,9 +62,9 @@ function renderProvider({ status, returnTo, isAgain = false }: SignInView, { tex
   return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>`;
 }
 
-/** What the development provider means is read before the button. */
+/** What the development provider means is read before the button: only that it admits everybody is a warning. */
 function renderDevelopment({ isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
-  return html`<div class="notice notice-warn small stack-small">${isFirst && html`<p>${t.first}</p>`}<p>${t.development}</p></div>`;
+  return html`${isFirst && html`<p class="notice notice-good small">${t.first}</p>`}<p class="notice notice-warn small">${t.development}</p>`;
 }
 
 /** Beside the development provider it is the second way. */
@@ -95,7 +95,7 @@ export function deviceCodePage({ texts }: Locale, wrong?: string): Page {
     html`<form class="card stack" method="get" action="/device">
 <p class="problem" role="alert" id="code-problem">${isWrong && t.wrong}</p>
 <div class="field"><label for="user_code">${t.code}</label>
-<input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="BCDF-GHJK"${isWrong && html` value="${wrong.slice(0, 12)}" aria-invalid="true" aria-describedby="code-problem" autofocus`} autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
+<input class="input user-code-input" id="user_code" name="user_code" required maxlength="12" placeholder="XXXX-XXXX"${isWrong && html` value="${wrong.slice(0, 12)}" aria-invalid="true" aria-describedby="code-problem" autofocus`} autocomplete="off" autocapitalize="characters" spellcheck="false"></div>
 <button class="button">${t.continue}</button>
 </form>`,
   );
@@ -124,7 +124,7 @@ export function deviceAnswerPage(
 <p class="user-code">${shownCode}</p></div>
 <div class="stack-small"><p class="small muted">${t.may}</p>
 <ul class="ticks">${t.rights.map((right) => html`<li>${right}</li>`)}</ul>
-<p class="small muted">${t.holds}</p></div>
+<p class="small muted">${t.cannot} ${t.holds}</p></div>
 <p class="notice notice-warn">${t.warning}</p>
 <form class="row" method="post" action="/device">
 <input type="hidden" name="user_code" value="${userCode}">

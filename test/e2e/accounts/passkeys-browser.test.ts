@@ -173,7 +173,7 @@ describe('passkeys in a browser', () => {
     const other = await (await browser.newContext({ locale: 'vi-VN' })).newPage();
     await addAuthenticator(await other.context().newCDPSession(other));
     await other.goto(link);
-    await other.getByRole('button', { name: 'Tạo khóa truy cập' }).click();
+    await other.getByRole('button', { name: 'Tạo passkey' }).click();
     await other.getByRole('link', { name: 'Tôi đã cất' }).click();
     await other.waitForURL(`${site}/dashboard`);
     expect(await other.textContent('main')).to.contain('Bình');

@@ -38,8 +38,9 @@ describe('orders and receipts', () => {
   it('say what to do without any order', async () => {
     const { page } = await read('/orders');
     expect(page('.empty').text()).to.contain('No orders yet');
-    expect(page('.card a.button').attr('href')).to.equal('/plans');
-    expect(page('.empty').text()).to.match(/The lowest price is €\d+\.\d\d, for /);
+    expect(page('.card a').attr('href')).to.equal('/plans');
+    expect(page('.plan-offer .figures').text()).to.match(/^€\d+\.\d\d$/);
+    expect(page('.plan-offer form').attr('data-api')).to.equal('POST /api/agent/payment');
   });
 
   it('give a paid order a receipt with its number, parties, plan and amount, as text', async () => {
@@ -49,6 +50,7 @@ describe('orders and receipts', () => {
     expect(page('h1').text()).to.equal(`Receipt ${number}`);
     expect(page('.receipt-facts').text()).to.contain('ann@example.com').and.to.contain(HOSTILE).and.to.contain(code);
     expect(page('.receipt-lines tfoot').text()).to.contain('€10.00');
+    expect(page('.receipt-facts').text()).to.match(new RegExp(`RF\\d\\d${code}`));
     expect(text).not.to.contain('<script>alert');
     expect((await read(`/pay/${code}`)).page(`a[href="/pay/${code}/receipt"]`)).to.have.length(1);
     const { page: list } = await read('/orders');

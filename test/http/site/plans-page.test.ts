@@ -94,7 +94,7 @@ describe('pages of plans', () => {
     expect((await read(`/pay/${code}`, ann))('.pay-closed').text()).to.contain('Payment received');
     const tokens = await order(app.state, accountId);
     await app.state.orders.record(transfer(tokens.code));
-    expect((await read(`/pay/${tokens.code}`, ann))('.receipt-facts').text()).to.match(/[\d,]+ of [\d,]+ left/);
+    expect((await read(`/pay/${tokens.code}`, ann))('.pay-closed').text()).to.match(/[\d,]+ of [\d,]+ used/);
     expect((await read('/plans', ann))('.plan-current').text()).to.match(/Your plan.*[\d,]+ of [\d,]+ used/s);
     const bob = await app.signedIn('bob@example.com');
     const user = (await app.state.users.findByEmail('bob@example.com'))[0]!;

@@ -11,7 +11,7 @@ export const PRICED_PLANS: Catalogue = {
     { planId: 'token_100m', amount: 4_900, currency: 'EUR' },
   ],
   publicPriceTablesVisible: true,
-  support: { text: 'Write to us for larger plans.', email: 'help@harbour.example', url: null },
+  support: { ...DEFAULT_CATALOGUE.support, email: 'help@harbour.example' },
 };
 
 /** An account that takes euros. */

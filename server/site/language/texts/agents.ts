@@ -10,12 +10,11 @@ const en = {
   ask: (agent: Html, account: Html) =>
     html`A program that calls itself ${agent} asks to use this gateway for ${account}.`,
   publisher: 'Published by',
-  unknownPublisher: 'Not known: the program registered itself, under a name of its choice',
+  unknownPublisher: 'Not known: it chose its name itself',
   destination: 'Access goes to',
   local: (host: Html) => html`A program on this computer (${host})`,
   app: (scheme: Html) => html`The app on this device that opens ${scheme} links`,
   may: 'It may',
-  chooseHint: 'Untick what it does not need. You cannot change this later: connect it again.',
   rights: {
     extract: 'Read data and media links of public links',
     images: 'Make and edit images',
@@ -25,11 +24,10 @@ const en = {
   withheld: (rights: string) => `It also asked for this, which your plan does not include: ${rights}.`,
   nothing: 'Your plan includes nothing of what it asks for, so it cannot be connected.',
   limits:
-    'Its calls count in the limits, budgets and costs of your account. It cannot see or make keys, order plans, or do anything on these pages.',
+    'Untick what it does not need: to change it later, connect it again. Calls count in your limits and costs. It cannot see or make keys, or order plans.',
   ends: 'Access ends',
-  endsWhen: 'After 90 days, or when you disconnect it on the dashboard',
-  warningLocal:
-    'Allow this only if you have just started the program yourself. Any program on this computer can use this name.',
+  endsWhen: 'After 90 days, or when you disconnect it',
+  warningLocal: 'Allow this only if you have just started it yourself: any program on this computer can use this name.',
   warning: 'Allow this only if you have just asked for it there. Nobody else has a reason to send you here.',
   allow: 'Allow',
   deny: 'Deny',
@@ -52,12 +50,11 @@ const vi: typeof en = {
   askTitle: (agent) => html`Kết nối ${agent}?`,
   ask: (agent, account) => html`Chương trình tự xưng là ${agent} xin dùng dịch vụ này thay cho ${account}.`,
   publisher: 'Phát hành bởi',
-  unknownPublisher: 'Không rõ: chương trình tự đăng ký, với tên do nó tự chọn',
-  destination: 'Quyền truy cập được gửi đến',
+  unknownPublisher: 'Không rõ: tên do chương trình tự chọn',
+  destination: 'Nơi nhận quyền',
   local: (host) => html`Một chương trình trên máy này (${host})`,
   app: (scheme) => html`Ứng dụng trên thiết bị này mở liên kết ${scheme}`,
   may: 'Chương trình được phép',
-  chooseHint: 'Bỏ chọn những gì không cần. Sau này không đổi được: hãy kết nối lại.',
   rights: {
     extract: 'Đọc dữ liệu và liên kết tệp của các liên kết công khai',
     images: 'Tạo và sửa ảnh',
@@ -67,11 +64,10 @@ const vi: typeof en = {
   withheld: (rights) => `Chương trình còn xin quyền sau, nhưng gói của bạn không có: ${rights}.`,
   nothing: 'Gói của bạn không có quyền nào mà chương trình xin, nên không thể kết nối.',
   limits:
-    'Mỗi lần gọi được tính vào giới hạn, ngân sách và chi phí của tài khoản. Chương trình không xem hay tạo được khóa, không đặt mua được gói và không làm được gì trên các trang này.',
+    'Bỏ chọn những gì không cần: muốn đổi sau này, hãy kết nối lại. Mỗi lần gọi tính vào giới hạn và chi phí của bạn. Chương trình không xem, tạo được khóa hay đặt mua gói.',
   ends: 'Hết hạn',
-  endsWhen: 'Sau 90 ngày, hoặc khi bạn ngắt kết nối ở trang tài khoản',
-  warningLocal:
-    'Chỉ cho phép nếu chính bạn vừa khởi chạy chương trình. Chương trình nào trên máy này cũng có thể dùng tên đó.',
+  endsWhen: 'Sau 90 ngày, hoặc khi bạn ngắt kết nối',
+  warningLocal: 'Chỉ cho phép nếu chính bạn vừa khởi chạy: chương trình nào trên máy này cũng có thể dùng tên đó.',
   warning: 'Chỉ cho phép nếu bạn vừa yêu cầu việc này ở đó. Không ai khác có lý do gửi bạn đến đây.',
   allow: 'Cho phép',
   deny: 'Từ chối',

@@ -55,7 +55,7 @@ const vi: typeof en = {
     },
     people: {
       title: 'Mời người dùng',
-      words: 'Đăng nhập bằng lời mời và khóa truy cập, hoặc qua nhà cung cấp danh tính của bạn.',
+      words: 'Đăng nhập bằng lời mời và passkey, hoặc qua nhà cung cấp danh tính của bạn.',
       open: 'Mời',
     },
     links: {

@@ -3,8 +3,6 @@
  * when; it is no tax invoice, which the seller issues where the law asks for one.
  */
 
-import { type Html, html } from '../../html.js';
-
 const en = {
   title: 'Orders',
   lead: 'Every order of this account, with the receipts of those that were paid.',
@@ -13,13 +11,12 @@ const en = {
   amount: 'Amount',
   state: 'State',
   receipt: 'Payment',
-  pay: 'Pay',
-  left: (amount: string) => `${amount} left`,
+  pay: (amount: string) => `Pay ${amount}`,
+  payRest: (amount: string) => `Pay ${amount}`,
   code: 'Order',
   empty: 'No orders yet',
   emptyWords: 'Order a plan, and it is listed here with its receipt.',
-  cheapest: (plan: Html, price: string) => html`The lowest price is ${price}, for ${plan}.`,
-  seePlans: 'See the plans',
+  seePlans: 'See all plans',
   receiptTitle: (number: string) => `Receipt ${number}`,
   number: 'Receipt number',
   paidOn: 'Paid on',
@@ -47,13 +44,12 @@ const vi: typeof en = {
   amount: 'Số tiền',
   state: 'Trạng thái',
   receipt: 'Thanh toán',
-  pay: 'Thanh toán',
-  left: (amount) => `còn ${amount}`,
+  pay: (amount) => `Trả ${amount}`,
+  payRest: (amount) => `Trả nốt ${amount}`,
   code: 'Mã đơn',
   empty: 'Chưa có đơn hàng',
   emptyWords: 'Hãy đặt một gói. Đơn hàng và biên nhận sẽ hiện ở đây.',
-  cheapest: (plan, price) => html`Giá thấp nhất là ${price}, gói ${plan}.`,
-  seePlans: 'Xem các gói',
+  seePlans: 'Xem mọi gói',
   receiptTitle: (number) => `Biên nhận ${number}`,
   number: 'Số biên nhận',
   paidOn: 'Ngày thanh toán',

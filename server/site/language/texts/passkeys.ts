@@ -69,52 +69,52 @@ const en = {
 };
 
 const vi: typeof en = {
-  where: 'Bạn đăng nhập bằng khóa truy cập: vân tay, khuôn mặt hoặc mã PIN của thiết bị. Không có mật khẩu.',
-  signIn: 'Đăng nhập bằng khóa truy cập',
+  where: 'Bạn đăng nhập bằng passkey: vân tay, khuôn mặt hoặc mã PIN của thiết bị. Không có mật khẩu.',
+  signIn: 'Đăng nhập bằng passkey',
   lost: 'Mất thiết bị? Dùng mã khôi phục',
   invitedOnly: 'Bạn mới đến? Hãy xin người vận hành một lời mời.',
-  whatWeGetWords: 'Tên bạn nhập và phần công khai của khóa truy cập.',
+  whatWeGetWords: 'Tên bạn nhập và phần công khai của passkey.',
   neverAskedWords: 'Mật khẩu. Vân tay, khuôn mặt và mã PIN ở lại trên thiết bị của bạn.',
-  elsewhere: (link) => html`Khóa truy cập chỉ dùng được ở địa chỉ của trang. Hãy mở ${link}.`,
+  elsewhere: (link) => html`Passkey chỉ dùng được ở địa chỉ của trang. Hãy mở ${link}.`,
   invitation: 'Lời mời của bạn',
   invitationWords: (site) =>
-    html`Hãy tạo khóa truy cập để đăng nhập vào ${site}. Thiết bị sẽ hỏi vân tay, khuôn mặt hoặc mã PIN và giữ riêng phần bí mật.`,
+    html`Hãy tạo passkey để đăng nhập vào ${site}. Thiết bị sẽ hỏi vân tay, khuôn mặt hoặc mã PIN và giữ riêng phần bí mật.`,
   invited: {
     operator: html`Bạn trở thành <strong>người vận hành</strong>: bạn quản lý cổng này, có mọi quyền và không bị giới hạn bởi gói.`,
     billing: html`Bạn có một tài khoản và phụ trách <strong>thanh toán</strong>.`,
     member: 'Bạn có một tài khoản với khóa API riêng.',
-    replaces: 'Khóa truy cập mới thay thế mọi khóa truy cập và mã khôi phục trước đây của tài khoản.',
+    replaces: 'Passkey mới thay thế mọi passkey và mã khôi phục trước đây của tài khoản.',
   },
   name: 'Tên của bạn',
-  create: 'Tạo khóa truy cập',
+  create: 'Tạo passkey',
   invalidAdvice: html`Nếu bạn đã dùng lời mời này, hãy <a href="/login">đăng nhập</a>. Nếu chưa, hãy xin người vận hành lời mời mới.`,
-  unavailable: 'Khóa truy cập không dùng được ở địa chỉ này.',
+  unavailable: 'Passkey không dùng được ở địa chỉ này.',
   codesTitle: 'Mã khôi phục của bạn',
   codesWords:
-    'Nếu mất khóa truy cập, mỗi mã giúp bạn đăng nhập một lần. Các mã chỉ hiện lúc này. Hãy cất ở nơi bạn tìm được khi không có thiết bị này.',
+    'Nếu mất passkey, mỗi mã giúp bạn đăng nhập một lần. Các mã chỉ hiện lúc này. Hãy cất ở nơi bạn tìm được khi không có thiết bị này.',
   codes: 'các mã khôi phục',
   stored: 'Tôi đã cất',
   recover: 'Dùng mã khôi phục',
-  recoverWords: 'Mã giúp bạn đăng nhập một lần. Sau đó hãy thêm khóa truy cập mới.',
+  recoverWords: 'Mã giúp bạn đăng nhập một lần. Sau đó hãy thêm passkey mới.',
   code: 'Mã khôi phục',
   recoverButton: 'Đăng nhập',
   lostAll: 'Cũng hết mã? Hãy xin người vận hành lời mời mới.',
-  recovered: 'Bạn đã đăng nhập bằng mã khôi phục, mã này không dùng lại được. Hãy thêm khóa truy cập của thiết bị này.',
-  title: 'Khóa truy cập',
+  recovered: 'Bạn đã đăng nhập bằng mã khôi phục, mã này không dùng lại được. Hãy thêm passkey của thiết bị này.',
+  title: 'Passkey',
   words:
-    'Khóa truy cập giúp bạn đăng nhập bằng vân tay, khuôn mặt hoặc mã PIN. Hãy thêm một khóa cho mỗi thiết bị không dùng chung khóa.',
-  yours: 'Khóa truy cập của bạn',
+    'Passkey giúp bạn đăng nhập bằng vân tay, khuôn mặt hoặc mã PIN. Hãy thêm một khóa cho mỗi thiết bị không dùng chung khóa.',
+  yours: 'Passkey của bạn',
   synced: 'Đồng bộ giữa các thiết bị',
   device: 'Chỉ trên một thiết bị',
   otherHost: (host) => `Dành cho ${host}, không phải địa chỉ này`,
   created: (day) => html`Tạo ngày ${day}`,
   unused: 'Chưa dùng',
   lastUsed: (day) => html`Dùng gần nhất ${day}`,
-  add: 'Thêm khóa truy cập',
-  added: 'Đã thêm khóa truy cập.',
+  add: 'Thêm passkey',
+  added: 'Đã thêm passkey.',
   saved: 'Đã lưu tên.',
-  removed: 'Đã xóa khóa truy cập. Không đăng nhập bằng khóa này được nữa.',
-  none: 'Không có khóa truy cập',
+  removed: 'Đã xóa passkey. Không đăng nhập bằng khóa này được nữa.',
+  none: 'Không có passkey',
   noneWords: 'Tài khoản của bạn đăng nhập qua nhà cung cấp danh tính.',
   rename: 'Đổi tên',
   newName: 'Tên',
@@ -124,7 +124,7 @@ const vi: typeof en = {
   codesLeft: (left) => `Còn ${left} mã chưa dùng.`,
   renew: 'Tạo mã mới',
   renewConfirm: 'Tạo mã mới? Các mã cũ ngừng hoạt động.',
-  needsScripts: 'Khóa truy cập cần bật JavaScript.',
+  needsScripts: 'Passkey cần bật JavaScript.',
 };
 
 export const passkeys = { en, vi };
@@ -137,10 +137,10 @@ const enScript = {
 };
 
 const viScript: typeof enScript = {
-  unsupported: 'Trình duyệt này không có khóa truy cập. Hãy dùng bản mới hơn.',
-  known: 'Thiết bị này đã có khóa truy cập của tài khoản.',
-  elsewhere: 'Khóa truy cập của trang này không dùng được ở {host}.',
-  cancelled: 'Chưa chọn khóa truy cập, hoặc đã quá lâu. Hãy thử lại.',
+  unsupported: 'Trình duyệt này không có passkey. Hãy dùng bản mới hơn.',
+  known: 'Thiết bị này đã có passkey của tài khoản.',
+  elsewhere: 'Passkey của trang này không dùng được ở {host}.',
+  cancelled: 'Chưa chọn passkey, hoặc đã quá lâu. Hãy thử lại.',
 };
 
 export const passkeysScript = { en: enScript, vi: viScript };

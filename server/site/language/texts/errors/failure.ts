@@ -4,12 +4,16 @@
  * English, so it is a detail of English pages, where it says more: which value, which limit.
  */
 
+import { counted, FORMATS } from '../../formats.js';
+
+const { count } = FORMATS.vi;
+
 export interface FailureTexts {
   title: string;
   /** Why. Default: what the code means. */
   words?: string;
-  /** What can be done. */
-  next: string;
+  /** What can be done. Default: the buttons say it. */
+  next?: string;
 }
 
 /** Words of codes, and of an image, whose error has the code of every job. */
@@ -27,6 +31,7 @@ const en = {
   detail: 'Detail',
   request: 'Request id',
   meant: (path: string) => `Did you mean ${path}?`,
+  imagesKept: (days: number) => `Images are kept for ${counted(days, 'day')}.`,
   places: {
     playground: 'Links, chats, audio and images, in the browser.',
     models: 'What each model does, and by which route.',
@@ -45,8 +50,7 @@ const en = {
     },
     image_not_found: {
       title: 'Image not found',
-      words: 'It was deleted, by you or after the time for which images are kept, or it belongs to another account.',
-      next: 'What is still kept is among your images.',
+      words: 'This one was deleted, by you or after that time, or it belongs to another account.',
     },
     order_not_found: {
       title: 'Order not found',
@@ -179,6 +183,7 @@ const vi: typeof en = {
   detail: 'Chi tiết',
   request: 'Mã yêu cầu',
   meant: (path) => `Có phải bạn muốn mở ${path}?`,
+  imagesKept: (days) => `Ảnh được giữ ${count(days)} ngày.`,
   places: {
     playground: 'Liên kết, trò chuyện, âm thanh và ảnh, ngay trong trình duyệt.',
     models: 'Mỗi mô hình làm gì và dùng qua đường dẫn nào.',
@@ -197,8 +202,7 @@ const vi: typeof en = {
     },
     image_not_found: {
       title: 'Không tìm thấy ảnh',
-      words: 'Ảnh đã bị xóa, do bạn hoặc do hết thời hạn lưu, hoặc thuộc tài khoản khác.',
-      next: 'Những ảnh còn lưu nằm trong trang ảnh của bạn.',
+      words: 'Ảnh này đã bị xóa, do bạn hoặc do hết thời hạn đó, hoặc thuộc tài khoản khác.',
     },
     order_not_found: {
       title: 'Không tìm thấy đơn hàng',
