@@ -47,7 +47,7 @@ export async function renderFailure({ code, message }: GatewayError, context: Re
   const kind = code === 'job_not_found' && at.startsWith('/images') ? 'image_not_found' : code;
   const known = t.codes[kind];
   const { title, words = errors.meaningOf(code), next } = known ?? t.other;
-  const kept = kind === 'image_not_found' && t.imagesKept(retentionMs('image') / DAY_MS);
+  const period = kind === 'image_not_found' && t.imagePeriod(retentionMs('image') / DAY_MS);
   const isConsole = at.startsWith('/admin/') && context.state.operator !== undefined;
   const [path, label] = isConsole ? (['/admin', 'console'] as const) : (NEXT.get(kind) ?? []);
   return renderPage(
@@ -55,7 +55,7 @@ export async function renderFailure({ code, message }: GatewayError, context: Re
       title,
       viewer: signedIn && viewerOf(signedIn, locale),
       content: html`<div class="frame frame-narrow failure" data-code="${code}">
-<div class="page-head"><h1>${title}</h1><p role="alert">${kept && html`${kept} `}${words} ${next}</p></div>
+<div class="page-head"><h1>${title}</h1><p role="alert">${period && html`${period} `}${words} ${next}</p></div>
 ${
   code === 'route_not_found'
     ? otherPages(at, locale)

@@ -48,7 +48,7 @@ function imageDetail(image: ImageView, isEditable: boolean, locale: Locale): Htm
   return html`<article class="image-detail" id="image-detail">
 ${shown}
 <div class="stack">
-<div><h2 class="image-title image-words" dir="auto">${titleOf(image)}</h2>${request ? request.prompt.length > MAX_TITLE && html`<p class="image-words small" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${request.prompt}</p>` : html`<p class="small muted">${t.noPrompt}</p>`}</div>
+<div><h2 class="image-title${request && request.prompt.length <= MAX_TITLE && html` image-words`}" dir="auto">${titleOf(image)}</h2>${request ? request.prompt.length > MAX_TITLE && html`<p class="image-words small" dir="auto" tabindex="0" role="region" aria-label="${t.prompt}">${request.prompt}</p>` : html`<p class="small muted">${t.noPrompt}</p>`}</div>
 <div class="image-actions">
 ${picture && html`<a class="button" href="${picture.src}" download="${picture.fileName}">${t.download}</a>`}
 ${request && html`<a class="button button-quiet needs-script" href="${linkTo(PATH, { again: id })}">${t.again}</a>`}

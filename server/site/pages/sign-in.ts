@@ -62,7 +62,7 @@ function renderProvider({ status, returnTo, isAgain = false }: SignInView, { tex
   return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>`;
 }
 
-/** What the development provider means is read before the button: only that it admits everybody is a warning. */
+/** What the development provider means is read before the button: only that it asks for no proof is a warning. */
 function renderDevelopment({ isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
   return html`${isFirst && html`<p class="notice notice-good small">${t.first}</p>`}<p class="notice notice-warn small">${t.development}</p>`;
 }

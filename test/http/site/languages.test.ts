@@ -48,7 +48,7 @@ const NAMES: ReadonlySet<string> = new Set([
 ]);
 /** Files, addresses, dates, milliseconds, codes of orders, and names of models and platforms. */
 const CODES =
-  /^(MG[0-9A-Z]{8}|~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK|\d+ ms)$/;
+  /^(MG[0-9A-Z]{8}|~?[\w./-]+\.\w+|\/v1\/[\w/]+|https?:\S*|[\w.-]*\d[\w.-]*|[a-z]+(_[a-z]+)+|req_…|BCDF-GHJK|XXXX-XXXX|\d+ ms)$/;
 /** Of models: efforts and voices. */
 const VALUES = [
   ...['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],

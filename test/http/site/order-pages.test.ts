@@ -39,8 +39,8 @@ describe('orders and receipts', () => {
     const { page } = await read('/orders');
     expect(page('.empty').text()).to.contain('No orders yet');
     expect(page('.card a').attr('href')).to.equal('/plans');
-    expect(page('.plan-offer .figures').text()).to.match(/^€\d+\.\d\d$/);
-    expect(page('.plan-offer form').attr('data-api')).to.equal('POST /api/agent/payment');
+    expect(page('.plan-offers .figures').first().text()).to.match(/^€\d+\.\d\d$/);
+    expect(page('.plan-offers form').attr('data-api')).to.equal('POST /api/agent/payment');
   });
 
   it('give a paid order a receipt with its number, parties, plan and amount, as text', async () => {

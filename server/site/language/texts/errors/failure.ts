@@ -31,7 +31,7 @@ const en = {
   detail: 'Detail',
   request: 'Request id',
   meant: (path: string) => `Did you mean ${path}?`,
-  imagesKept: (days: number) => `Images are kept for ${counted(days, 'day')}.`,
+  imagePeriod: (days: number) => `Images are kept for ${counted(days, 'day')}.`,
   places: {
     playground: 'Links, chats, audio and images, in the browser.',
     models: 'What each model does, and by which route.',
@@ -183,7 +183,7 @@ const vi: typeof en = {
   detail: 'Chi tiết',
   request: 'Mã yêu cầu',
   meant: (path) => `Có phải bạn muốn mở ${path}?`,
-  imagesKept: (days) => `Ảnh được giữ ${count(days)} ngày.`,
+  imagePeriod: (days) => `Ảnh được giữ ${count(days)} ngày.`,
   places: {
     playground: 'Liên kết, trò chuyện, âm thanh và ảnh, ngay trong trình duyệt.',
     models: 'Mỗi mô hình làm gì và dùng qua đường dẫn nào.',
