@@ -87,7 +87,7 @@ const Seconds = Type.Number({ minimum: 0.5, maximum: 30 });
 /** Body of `POST /v1/audio/sound-effects`. Other fields are passed to the vendor. */
 const SoundBodySchema = Type.Object({
   model: field(Name, 'Id of a model for sound effects; `GET /v1/models` lists them.', 'tts_text_to_sound_v2'),
-  text: optional(AudioText, 'Description of the sound. Required, unless `input` or `prompt` has it.'),
+  text: optional(AudioText, 'Description of the sound. Required, or `input` or `prompt`.'),
   input: optional(AudioText, 'Another name of `text`.'),
   prompt: optional(AudioText, 'Another name of `text`.'),
   duration_seconds: optional(Seconds, 'Duration in seconds, from 0.5 to 30. Default: the model chooses.'),

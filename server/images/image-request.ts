@@ -68,10 +68,7 @@ const ItemSchema = Type.Object({
 /** Body of the image routes (service document 2.1). Other fields are ignored. */
 export const ImageBodySchema = Type.Object({
   model: field(Type.String(), `The model: ${ACCEPTED.model}.`),
-  prompt: optional(
-    Prompt,
-    `What the image shows: ${ACCEPTED.prompt}. Required, unless the object in \`items\` has its own.`,
-  ),
+  prompt: optional(Prompt, `What the image shows: ${ACCEPTED.prompt}. Required, or \`items[].prompt\`.`),
   n: optional(Type.Literal(1), 'Number of images: 1, since each request makes one.'),
   size: optional(
     Type.String(),

@@ -11,6 +11,8 @@ filter?.addEventListener('input', () => {
     group.hidden = rows.every((row) => row.hidden);
     if (group instanceof HTMLDetailsElement && wanted !== '') group.open = true;
   }
+  const first = document.querySelector<HTMLElement>('.docs-part:has(.codes-first)');
+  if (first) first.hidden = wanted !== '';
   const none = document.querySelector('#codes-none');
   const isNone = document.querySelector('.status-group:not([hidden])') === null;
   if (none) none.textContent = isNone ? docsTexts().noCode : '';

@@ -165,7 +165,36 @@ async function answerParts(response: Response, id: string, elapsed: () => number
     return [...parts, element('p', { class: 'small' }, fill(t.bytes, { bytes: blob.size, type }))];
   const text = await blob.text();
   const figure = codeFigure(`${id}-result`, type, shownText(text, type), type);
-  return [...parts, figure, ...(response.ok ? [] : aboutError(text))];
+  return [...parts, ...(response.ok ? nextCall(text) : []), figure, ...(response.ok ? [] : aboutError(text))];
+}
+
+/** Leads from a job to the operation that reads it, with its id filled in. */
+function nextCall(text: string): Node[] {
+  const address = fieldAt(parsed(text), 'status_url');
+  if (typeof address !== 'string') return [];
+  const { pathname } = new URL(address, location.href);
+  for (const form of document.querySelectorAll<HTMLFormElement>('.try-form[data-method="GET"]')) {
+    const names: string[] = [];
+    const pattern = (form.dataset.path ?? '').replace(/\{(\w+)\}/g, (_, name: string) => {
+      names.push(name);
+      return '([^/]+)';
+    });
+    const [, ...values] = new RegExp(`^${pattern}$`).exec(pathname) ?? [];
+    if (names.length === 0 || values.length !== names.length) continue;
+    const operation = form.closest('.operation');
+    const title = operation?.previousElementSibling?.querySelector('h2')?.textContent ?? pathname;
+    const link = element('a', { href: `#${operation?.id}` }, fill(docsTexts().next, { operation: title }));
+    link.addEventListener('click', () => {
+      for (const [index, name] of names.entries()) {
+        const input = form.querySelector<HTMLInputElement>(`[data-in="path"][name="${name}"]`);
+        if (input) input.value = decodeURIComponent(values[index] ?? '');
+      }
+      const details = form.closest('details');
+      if (details) details.open = true;
+    });
+    return [element('p', { class: 'small' }, link)];
+  }
+  return [];
 }
 
 /** What the reference says about answers with this status. */

@@ -1,8 +1,8 @@
 /*
  * Lists the fields of a JSON schema as HTML: name, type in words, whether the field is required or what it is without,
  * and its description. Required fields stand first. Fields of an inner object are folded below it, and of many fields
- * those after the first ones. Objects with a name are links to the part of the page that describes them. Marks of fields
- * are in the language of the visitor, and what the schema says itself is in English.
+ * those after the first ones. Objects with a name are links to the part of the page that describes them. What the schema
+ * says itself is in English.
  */
 
 import type { Locale } from '../language/index.js';
@@ -72,21 +72,33 @@ interface FieldView {
 function fieldRow({ name, schema, isRequired }: FieldView, locale: Locale): Html {
   const t = locale.texts.reference;
   const inner = fieldList(schema, locale);
-  const { fallback, description } = withoutDefault(schema.description);
-  const end = isRequired
-    ? html` <span class="field-required">${t.required}</span>`
-    : fallback !== undefined && html` <span class="field-default">${t.byDefault} ${inline(fallback)}</span>`;
-  return html`<div><dt><code>${name}</code> <span class="field-type">${typeOf(schema, locale)}</span>${end}</dt><dd>${describe(schema, description, locale)}${inner && html`<details><summary>${t.fieldsOf(html`<code>${name}</code>`)}</summary>${inner}</details>`}</dd></div>`;
+  const { fallback, others, description } = withoutMarks(schema.description);
+  const instead = others !== undefined && html` <span class="muted">${t.or} ${inline(others)}</span>`;
+  const end =
+    isRequired || instead
+      ? html` <span class="field-required">${t.required}${instead}</span>`
+      : fallback !== undefined && html` <span class="field-default">${t.byDefault} ${inline(fallback)}</span>`;
+  return html`<div><dt><code>${name}</code> <span class="field-type">${schema.const !== undefined && `${t.only} `}${typeOf(schema, locale)}</span>${end}</dt><dd>${describe(schema, description, locale)}${inner && html`<details><summary>${t.fieldsOf(html`<code>${name}</code>`)}</summary>${inner}</details>`}</dd></div>`;
 }
 
 /** Many descriptions end with a sentence such as "Default 10.": its value stands beside the type. */
 const DEFAULT = / ?\bDefault (`[^`]+`|"[^"]+"|-?\d[\d.]*|true|false)\.(?=\s|$)/;
+/** "Required, or `b`." of `a`: that too stands at the end of the first line. */
+const REQUIRED = / ?\bRequired, or (`[^`]+`(?: or `[^`]+`)*)\.(?=\s|$)/;
 
-function withoutDefault(text: string | undefined): { description: string | undefined; fallback?: string } {
-  const fallback = DEFAULT.exec(text ?? '')?.[1];
-  if (text === undefined || fallback === undefined) return { description: text };
-  const description = text.replace(DEFAULT, '').trim();
-  return { description: description === '' ? undefined : description, fallback: codeOf(fallback) };
+function withoutMarks(text: string | undefined): {
+  description: string | undefined;
+  fallback?: string | undefined;
+  others?: string | undefined;
+} {
+  if (text === undefined) return { description: text };
+  const [fallback, others] = [DEFAULT, REQUIRED].map((pattern) => pattern.exec(text)?.[1]);
+  const description = text.replace(DEFAULT, '').replace(REQUIRED, '').trim();
+  return {
+    description: description === '' ? undefined : description,
+    fallback: fallback === undefined ? undefined : codeOf(fallback),
+    others,
+  };
 }
 
 function codeOf(value: string): string {

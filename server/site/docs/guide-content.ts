@@ -4,10 +4,10 @@
  * The same Markdown is cut into sections for the search.
  */
 
-import type { Locale } from '../language/index.js';
+import { LOCALES, type Locale } from '../language/index.js';
 import { codeText, copyButton, Html, html } from '../page.js';
 import { type Guide, placeOf, resolveLink } from './guides.js';
-import { type DocsPage, localName } from './layout.js';
+import type { DocsPage } from './layout.js';
 import type { Marked, Token, Tokens } from './marked.js';
 import type { SearchEntry } from './search.js';
 
@@ -28,16 +28,14 @@ interface GuideOptions {
   Parser: typeof Marked;
   /** As that of the brand. */
   editUrl?: string | undefined;
-  /** Of the buttons. */
+  /** Of the visitor, for the line above the guide. */
   locale: Locale;
 }
 
 export function guidePage(guide: Guide, { guides, Parser, editUrl, locale }: GuideOptions): DocsPage {
-  const { documentation: t } = locale.texts;
+  const { documentation: t } = LOCALES.en.texts;
   const { title, url, markdown, file } = guide;
-  const own = t.guides[file];
-  const ownTitle = localName(title, locale);
-  const rendering = new GuideRendering(guide, guides, locale);
+  const rendering = new GuideRendering(guide, guides);
   const parser = new Parser({ renderer: rendering.renderer() });
   const body = parser.parse(markdown, { async: false });
   const [first, ...headings] = rendering.headings;
@@ -47,11 +45,11 @@ export function guidePage(guide: Guide, { guides, Parser, editUrl, locale }: Gui
     title,
     description: descriptionOf(markdown),
     url,
-    toc: parts.map((part) => ({ ...part, ownTitle: own?.parts[part.title] })),
-    english: 'all',
+    toc: parts,
+    english: { summary: locale.texts.documentation.guides[file]?.summary },
     content: html`<article class="guide">
-<div class="page-head"><h1 id="${first?.id ?? 'title'}"${ownTitle !== title && html` lang="${locale.language}"`}>${ownTitle}</h1>${own && html`<p lang="${locale.language}">${own.summary}</p>`}
-<div class="row" lang="${locale.language}"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md" data-copied="${t.copied}"><span aria-live="polite">${t.copyMarkdown}</span></button><a class="small" href="${url}.md">${t.viewMarkdown}</a>${editUrl !== undefined && html`<a class="small" href="${editUrl}/${file}" rel="noreferrer">${t.edit}</a>`}</div></div>
+<div class="page-head"><h1 id="${first?.id ?? 'title'}">${title}</h1>
+<div class="row"><button type="button" class="button button-quiet button-small needs-script" data-markdown="${url}.md" data-copied="${t.copied}"><span aria-live="polite">${t.copyMarkdown}</span></button><a class="small" href="${url}.md">${t.viewMarkdown}</a>${editUrl !== undefined && html`<a class="small" href="${editUrl}/${file}" rel="noreferrer">${t.edit}</a>`}</div></div>
 ${isFolded ? foldedParts(body) : html`<div class="prose">${new Html(body)}</div>`}
 </article>`,
   };
@@ -86,13 +84,11 @@ class GuideRendering {
   readonly headings: GuideHeading[] = [];
   readonly #guide: Guide;
   readonly #guides: ReadonlyMap<string, Guide>;
-  readonly #locale: Locale;
   #blocks = 0;
 
-  constructor(guide: Guide, guides: ReadonlyMap<string, Guide>, locale: Locale) {
+  constructor(guide: Guide, guides: ReadonlyMap<string, Guide>) {
     this.#guide = guide;
     this.#guides = guides;
-    this.#locale = locale;
   }
 
   renderer() {
@@ -103,8 +99,6 @@ class GuideRendering {
         // The title of the page is above its buttons.
         if (depth === 1) return '';
         const tag = new Html(`h${depth}`);
-        const own = depth === 2 && rendering.#partOf(text);
-        if (own) return html`<${tag} id="${id}">${own}</${tag}>\n`.markup;
         const words = new Html(this.parser.parseInline(tokens));
         return html`<${tag} id="${id}">${words}</${tag}>\n`.markup;
       },
@@ -135,13 +129,6 @@ class GuideRendering {
     };
   }
 
-  /** The title of a part in the language of the visitor, marked as such. */
-  #partOf(text: string): Html | false {
-    const { language, texts } = this.#locale;
-    const words = texts.documentation.guides[this.#guide.file]?.parts[plainText(text)];
-    return words !== undefined && html`<span lang="${language}">${words}</span>`;
-  }
-
   #addHeading(text: string, depth: number): string {
     const anchor = anchorOf(text);
     const same = this.headings.filter(({ id }) => id === anchor || id.startsWith(`${anchor}-`)).length;
@@ -156,7 +143,7 @@ class GuideRendering {
     const id = `code-${this.#blocks}`;
     const label = `${title}, block ${this.#blocks}`;
     return html`<figure class="code">
-<figcaption class="code-head"><span>${title}</span><span lang="${this.#locale.language}">${copyButton(id, label, this.#locale)}</span></figcaption>
+<figcaption class="code-head"><span>${title}</span>${copyButton(id, label, LOCALES.en)}</figcaption>
 <pre tabindex="0" role="region" aria-label="${label}"><code id="${id}">${code}</code></pre>
 </figure>
 `;
@@ -189,7 +176,7 @@ export function anchorOf(heading: string): string {
 /** What pages for developers of the gateway weigh in the search: below what users and operators read. */
 const DEVELOP_WEIGHT = 0.2;
 
-/** Each section of a guide, for the search. */
+/** Each section of a guide, for the search. Its Vietnamese title finds it too. */
 export function guideEntries(guide: Guide): SearchEntry[] {
   const place = `${placeOf(guide)}, ${guide.title}`;
   const weight = guide.file.startsWith('develop/') ? DEVELOP_WEIGHT : 1;
@@ -199,7 +186,9 @@ export function guideEntries(guide: Guide): SearchEntry[] {
     const content = section.slice(section.indexOf('\n') + 1);
     const [text, prose] = [plainText(content), proseOf(content)];
     const url = marks.length === 1 ? guide.url : `${guide.url}#${anchorOf(heading)}`;
-    return [{ title: plainText(heading), url, place, text, prose, weight }];
+    const title = plainText(heading);
+    const names = LOCALES.vi.texts.documentation.guides[guide.file]?.parts[title];
+    return [{ title, url, place, text, prose, weight, ...(names !== undefined && { names }) }];
   });
 }
 

@@ -1,11 +1,11 @@
 /*
  * The frame of every page of the documentation: search and navigation at the left, content at the right, with the place
  * of the page above it and the pages before and after it below. On a phone the navigation is a popover, which needs no
- * script. The pages are the same for all visitors of a language and role, so they name no account. Everything around a guide
- * and around the declarations of routes is in that language; these are in English, which a line above them says.
+ * script. The pages are the same for all visitors of a language and role, so they name no account. Guides and
+ * operations are in English alone, which a line above them says; everything around them is in that language.
  */
 
-import type { Locale } from '../language/index.js';
+import { LOCALES, type Locale } from '../language/index.js';
 import { type Html, html, type Page } from '../page.js';
 
 export interface NavigationPage {
@@ -17,8 +17,6 @@ export interface NavigationPage {
 export interface TocEntry {
   id: string;
   title: string;
-  /** In the language of the visitor. Default: there is none. */
-  ownTitle?: string | undefined;
 }
 
 /** Pages of one subject, under a heading. */
@@ -37,8 +35,8 @@ export interface DocsPage {
   sections?: readonly { id: string; title: string }[];
   /** Anchors in the page, which stand in a column at its right, or in a fold above it. Default: none. */
   toc?: readonly TocEntry[];
-  /** What is in English for every visitor: all of the content, or what routes declare in it. Default: nothing. */
-  english?: 'all' | 'declarations';
+  /** Of content that is in English for every visitor: what it is about, in their language. Default: the content is too. */
+  english?: { summary: string | undefined };
   /** A script besides that of every page. Default: none. */
   script?: string;
   /** Query of the search field. Default: empty. */
@@ -55,16 +53,16 @@ export function docsPage(page: DocsPage, navigation: readonly NavigationGroup[],
     title,
     description,
     current: '/docs',
-    language: english === 'all' ? 'en' : language,
+    language: english ? 'en' : language,
     styles: stylesOf(page),
     scripts: ['docs.js', ...(page.script === undefined ? [] : [page.script])],
-    content: html`<div class="frame docs${hasToc && ' docs-with-toc'}"${isReference && html` data-texts="${JSON.stringify(reference.script)}"`}>
+    content: html`<div class="frame docs${hasToc && ' docs-with-toc'}"${isReference && html` data-texts="${JSON.stringify((english ? LOCALES.en.texts.reference : reference).script)}"`}>
 <div class="docs-side" lang="${language}">
 <form class="docs-search" role="search" action="/docs/search" aria-label="${t.title}"><label class="visually-hidden" for="docs-query">${t.searchLabel}</label><input class="input" id="docs-query" name="q" type="search" value="${query}" placeholder="${t.search}" maxlength="100" required><button class="button button-quiet button-small">${t.search}</button></form>
 <button type="button" class="button button-quiet button-small docs-menu" popovertarget="docs-navigation">${t.contents}</button>
 <nav class="docs-navigation" id="docs-navigation" popover aria-label="${t.title}">${navigation.map((group) => navigationGroup(group, page, locale))}</nav>
 </div>
-${hasToc && html`<details class="docs-toc" lang="${language}"><summary>${t.onThisPage}</summary><nav aria-label="${t.onThisPage}"><ul${language !== 'en' && html` lang="en"`}>${toc.map(({ id, title: words, ownTitle }) => html`<li><a href="#${id}"${ownTitle !== undefined && html` lang="${language}"`}>${ownTitle ?? words}</a></li>`)}</ul></nav></details>`}
+${hasToc && html`<details class="docs-toc" lang="${language}"><summary>${t.onThisPage}</summary><nav aria-label="${t.onThisPage}"><ul${language !== 'en' && html` lang="en"`}>${toc.map(({ id, title: words }) => html`<li><a href="#${id}">${words}</a></li>`)}</ul></nav></details>`}
 <div class="docs-content">
 ${placeOf(page, navigation, locale)}
 ${content}
@@ -81,15 +79,15 @@ function stylesOf({ url, sections }: DocsPage): string[] {
   return ['docs.css', ...(sections ? [] : ['guides.css']), own];
 }
 
-/** The group of the page and its name, and what is in English in it. */
+/** The group of the page and its name, and that its content is in English. */
 function placeOf({ url, english }: DocsPage, navigation: readonly NavigationGroup[], locale: Locale): Html | false {
   const { language, texts } = locale;
   const { documentation: t } = texts;
   const group = navigation.find(({ pages }) => pages.some((page) => page.url === url));
   const page = group?.pages.find((one) => one.url === url);
   if (url === '/docs' || !group || !page) return false;
-  return html`<div class="docs-place" lang="${language}"><nav aria-label="${t.place}"><ol><li><a href="/docs">${t.title}</a></li><li>${localName(group.title, locale)}</li><li aria-current="page"${sameInEnglish(page.title, locale)}>${localName(page.title, locale)}</li></ol></nav>
-${language !== 'en' && english !== undefined && html`<form class="docs-language" method="post" action="/language"><span>${t.isEnglish[english]}</span> <button class="link-button" name="language" value="en">${t.allInEnglish}</button></form>`}</div>`;
+  return html`<div class="docs-place" lang="${language}"><nav aria-label="${t.place}"><ol><li><a href="/docs">${t.title}</a></li><li>${localName(group.title, locale)}</li><li aria-current="page"${sameInEnglish(page.title, locale)}>${localName(page.title, locale)}</li></ol></nav></div>
+${language !== 'en' && english && html`<form class="docs-language" method="post" action="/language" lang="${language}"><p><strong>${t.isEnglish}</strong>${english.summary !== undefined && html` ${english.summary}`}</p><button class="link-button" name="language" value="en">${t.allInEnglish}</button></form>`}`;
 }
 
 /** Of the whole documentation, in the order of the navigation. */
@@ -110,20 +108,10 @@ function sameInEnglish(name: string, locale: Locale): Html | false {
   return locale.language !== 'en' && localName(name, locale) === name && html` lang="en"`;
 }
 
-/** Marks the title of an operation that has no other in the language of the visitor. */
-export function sameOperation(summary: string, locale: Locale): Html | false {
-  return locale.language !== 'en' && operationTitle(summary, locale) === summary && html` lang="en"`;
-}
-
 /** The name of a group, or the title of a page, in the language of the visitor; as it is where it has no other. */
 export function localName(name: string, { texts }: Locale): string {
   const { groups, pages }: Readonly<Record<'groups' | 'pages', Readonly<Record<string, string>>>> = texts.documentation;
   return groups[name] ?? pages[name] ?? name;
-}
-
-/** The title of an operation in the language of the visitor; as it is where it has no other. */
-export function operationTitle(summary: string, { texts }: Locale): string {
-  return texts.documentation.operations[summary] ?? summary;
 }
 
 /** Folded, unless the page is one of them. */
@@ -136,7 +124,7 @@ function navigationGroup({ title, pages }: NavigationGroup, { url, sections = []
       return html`<li><a href="${page.url}"${isHere && html` aria-current="page"`}${sameInEnglish(page.title, locale)}>${localName(page.title, locale)}</a>${
         isHere &&
         sections.length > 0 &&
-        html`<ul class="docs-sections">${sections.map(({ id, title: summary }) => html`<li><a href="#${id}"${sameOperation(summary, locale)}>${operationTitle(summary, locale)}</a></li>`)}</ul>`
+        html`<ul class="docs-sections"${language !== 'en' && html` lang="en"`}>${sections.map(({ id, title: summary }) => html`<li><a href="#${id}">${summary}</a></li>`)}</ul>`
       }</li>`;
     },
   )}</ul></details>`;

@@ -8,8 +8,7 @@ import type { Locale } from '../language/index.js';
 import { codeBlock, type Html, html, scriptedButton } from '../page.js';
 import { exampleTabs } from './example-tabs.js';
 import { type ExampleRequest, exampleOf } from './examples.js';
-import { fieldList, inEnglish, inline, parameterList, typeOf } from './fields.js';
-import { operationTitle, sameOperation } from './layout.js';
+import { fieldList, inline, parameterList, typeOf } from './fields.js';
 import { type Content, type Operation, type Parameter, refName } from './operations.js';
 
 export interface OperationView {
@@ -25,15 +24,14 @@ export interface OperationView {
 export function operationSection({ operation, baseUrl, isOpen }: OperationView, locale: Locale): Html {
   const { id, summary, description } = operation;
   const example = exampleOf(operation, baseUrl);
-  const en = inEnglish(locale);
-  return html`<details class="docs-fold" name="operations"${isOpen && html` open`}><summary><h2 id="${id}-title"${sameOperation(summary, locale)}>${operationTitle(summary, locale)}</h2> ${endpoint(operation)}</summary>
+  return html`<details class="docs-fold" name="operations"${isOpen && html` open`}><summary><h2 id="${id}-title">${summary}</h2> ${endpoint(operation)}</summary>
 <section class="operation" id="${id}" aria-labelledby="${id}-title">
 <div class="operation-words stack-small">
-<p${en}>${inline(description)}</p>
+<p>${inline(description)}</p>
 <p class="small muted">${accessOf(operation, locale)}</p>
 </div>
 <div class="operation-code stack">
-${example && exampleTabs({ id, title: operationTitle(summary, locale), example }, locale)}
+${example && exampleTabs({ id, title: summary, example }, locale)}
 ${answerExample(operation, locale)}
 ${example && tryForm(operation, example, locale)}
 </div>
@@ -86,7 +84,7 @@ function fieldsOf(schema: Content[string]['schema'], locale: Locale): Html {
   const t = locale.texts.reference;
   if (refName(schema) !== undefined) return html`<p>${t.anObject(typeOf(schema, locale))}</p>`;
   const { description } = schema;
-  const words = description === undefined ? t.noFields : html`<span${inEnglish(locale)}>${inline(description)}</span>`;
+  const words = description === undefined ? t.noFields : html`<span>${inline(description)}</span>`;
   return fieldList(schema, locale) ?? html`<p class="muted">${words}</p>`;
 }
 
@@ -95,7 +93,7 @@ function answers({ answers: all, isSent }: Operation, locale: Locale): Html {
   return html`<h3>${isSent ? t.whatToAnswer : t.answers}</h3>
 <dl class="fields answers">${all.map(
     ({ status, description, content }) =>
-      html`<div><dt><code class="status">${status}</code> ${mediaTypes(content, locale)}</dt><dd><p${inEnglish(locale)}>${inline(description)}</p>${answerFields(content, locale)}</dd></div>`,
+      html`<div><dt><code class="status">${status}</code> ${mediaTypes(content, locale)}</dt><dd><p>${inline(description)}</p>${answerFields(content, locale)}</dd></div>`,
   )}</dl>`;
 }
 
@@ -115,7 +113,7 @@ function answerFields(content: Content, locale: Locale): Html[] {
     if (list) return [html`<details><summary>${t.answerFields}</summary>${list}</details>`];
     return schema.description === undefined
       ? []
-      : [html`<p class="small muted"${inEnglish(locale)}>${type}: ${inline(schema.description)}</p>`];
+      : [html`<p class="small muted">${type}: ${inline(schema.description)}</p>`];
   });
 }
 
@@ -147,7 +145,7 @@ function tryForm(operation: Operation, { json, form }: ExampleRequest, locale: L
   const access = security.includes('session') ? 'session' : security.length > 0 ? 'key' : 'none';
   const inputs = operation.parameters.filter((one) => one.in !== 'header');
   return html`<details class="try needs-script"><summary>${t.tryIt}</summary>
-<form class="try-form stack" id="${id}-try" data-method="${method}" data-path="${path}" data-access="${access}" aria-label="${t.tryOf(operationTitle(summary, locale))}">
+<form class="try-form stack" id="${id}-try" data-method="${method}" data-path="${path}" data-access="${access}" aria-label="${t.tryOf(summary)}">
 ${inputs.map((one) => tryInput(id, one))}
 ${json !== undefined && html`<div class="field"><label for="${id}-try-body">${t.bodyAsJson}</label><textarea class="input" id="${id}-try-body" name="body" data-in="json" rows="${Math.min(14, lines(json))}" spellcheck="false">${JSON.stringify(json, null, 2)}</textarea></div>`}
 ${(form ?? []).map(({ name, value, isFile }) => html`<div class="field"><label for="${id}-try-${name}">${name}</label>${isFile ? html`<input class="input" type="file" id="${id}-try-${name}" name="${name}" data-in="form" required>` : html`<input class="input" id="${id}-try-${name}" name="${name}" data-in="form" value="${value}">`}</div>`)}

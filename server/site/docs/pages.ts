@@ -4,13 +4,13 @@
  * other page. Error codes are described on their own page alone, and operations link to them.
  */
 
-import type { Locale } from '../language/index.js';
+import { LOCALES, type Locale } from '../language/index.js';
 import { badge, codeBlock, type Html, html } from '../page.js';
 import { fieldList, inEnglish, inline, typeOf } from './fields.js';
-import { type DocsPage, localName, type NavigationGroup, operationTitle } from './layout.js';
+import { type DocsPage, localName, type NavigationGroup } from './layout.js';
 import { operationSection } from './operation.js';
 import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';
-import { resultsByPage, type SearchEntry, type SearchResult } from './search.js';
+import { type MarkedText, resultsByPage, type SearchEntry, type SearchResult } from './search.js';
 
 // An import of it would load Node's own fetch.
 const { STATUS_CODES } = process.getBuiltinModule('node:http');
@@ -39,7 +39,7 @@ function areaOf({ name }: Group): 'calls' | 'accounts' | 'operators' {
   return AREAS.find(({ names }) => names.includes(name))?.area ?? 'operators';
 }
 
-/** The first page: a first request, the groups of the API, and all guides. */
+/** The first page: a first request, the guides that most readers come for, and the groups of the API. All guides are in the navigation. */
 export function overviewPage(reference: Reference, guides: readonly NavigationGroup[], locale: Locale): DocsPage {
   const { documentation: t } = locale.texts;
   const { description, groups, version } = reference;
@@ -55,11 +55,11 @@ export function overviewPage(reference: Reference, guides: readonly NavigationGr
 <p class="row">${start && html`<a class="button" href="${start.url}">${localName(start.title, locale)}</a>`}<a class="button button-quiet" href="${ERRORS_URL}">${t.overview.errors}</a></p></div>
 <section class="docs-part docs-first" aria-labelledby="first"><div class="stack-small"><h2 id="first">${t.overview.first}</h2><p>${t.overview.firstWords}</p><p class="small muted">${t.overview.version(html`<code>${version}</code>`)} ${t.overview.programs}</p></div>
 ${codeBlock({ id: 'first-request', title: 'curl', text: firstRequest(reference), language: 'sh' }, locale)}</section>
+${guides.length > 0 && html`<section class="docs-part" aria-labelledby="guides"><h2 id="guides">${t.groups.Guides}</h2>${guideList(guides, locale)}</section>`}
 <section class="docs-part" aria-labelledby="api"><h2 id="api">${t.groups['API reference']}</h2>
 ${area('calls')}
 <div class="docs-areas">${area('accounts')}${area('operators')}</div>
-<details class="docs-rules"><summary>${t.overview.rulesTitle}</summary><p class="small muted">${t.overview.rules(inline(description))}</p></details></section>
-${guides.length > 0 && html`<section class="docs-part" aria-labelledby="guides"><h2 id="guides">${t.groups.Guides}</h2>${guideList(guides, locale)}</section>`}`,
+<details class="docs-rules"><summary>${t.overview.rulesTitle}</summary><p class="small muted">${t.overview.rules(inline(description))}</p></details></section>`,
   };
 }
 
@@ -80,46 +80,32 @@ function groupCard({ name, title, description, operations }: Group, locale: Loca
 }
 
 /** What most readers come for, in order. */
-const READ_FIRST: readonly string[] = [
-  ...['quickstart', 'guides/link-data', 'guides/media-files', 'guides/images', 'guides/models', 'guides/audio'],
-  ...[
-    'guides/clients',
-    'accounts/plans',
-    'operate/deploy',
-    'operate/connect-models',
-    'operate/troubleshooting',
-    'reference/settings',
-  ],
-].map((name) => `/docs/${name}`);
-
-/** The first ones by name, and each part with all of its guides as a fold. */
 function guideList(guides: readonly NavigationGroup[], locale: Locale): Html {
   const { documentation: t } = locale.texts;
   const all = guides.flatMap(({ pages }) => pages);
-  const first = READ_FIRST.flatMap((url) => all.find((page) => page.url === url) ?? []);
-  return html`${
-    first.length > 0 &&
-    html`<ul class="guides-first" aria-label="${t.overview.readFirst}">${first.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul>
-<h3 class="docs-area">${t.overview.allGuides}</h3>`
-  }<div class="guide-list">${guides.map(
-    ({ title, pages }) =>
-      html`<details><summary>${localName(title, locale)} <span class="small muted">${pages.length}</span></summary><ul>${pages.map((page) => html`<li><a href="${page.url}">${localName(page.title, locale)}</a></li>`)}</ul></details>`,
-  )}</div>`;
+  return html`<ul class="guides-first">${Object.entries(t.overview.readFirst).map(([name, words]) => {
+    const page = all.find(({ url }) => url === `/docs/${name}`);
+    return (
+      page &&
+      html`<li><a href="${page.url}">${localName(page.title, locale)}</a><p class="small muted">${words}</p></li>`
+    );
+  })}</ul>`;
 }
 
+/** In English, with what it is about in the language of the visitor. */
 export function groupPage(group: Group, reference: Reference, locale: Locale): DocsPage {
-  const { documentation, reference: t } = locale.texts;
+  const { documentation, reference: t } = LOCALES.en.texts;
   const { name, title, description, operations, objects } = group;
   const { baseUrl } = reference;
   return {
-    title: `${localName(title, locale)}, ${documentation.groups['API reference']}`,
-    description: documentation.subjects[name] ?? description,
+    title: `${title}, ${documentation.groups['API reference']}`,
+    description,
     url: groupUrl(name),
     sections: operations.map(({ id, summary }) => ({ id, title: summary })),
-    english: 'declarations',
-    content: html`<div class="page-head"><h1>${localName(title, locale)}</h1><p>${inline(documentation.subjects[name] ?? description)}</p></div>
-<div class="docs-folds">${operations.map((operation, index) => operationSection({ operation, baseUrl, isOpen: index === 0 }, locale))}</div>
-${objects.length > 0 && html`<h2 class="docs-subject">${t.objects}</h2><div class="docs-folds">${objects.map((object) => objectSection(object, reference, locale))}</div>`}`,
+    english: { summary: locale.texts.documentation.subjects[name]?.replaceAll('`', '') },
+    content: html`<div class="page-head"><h1>${title}</h1><p>${inline(description)}</p></div>
+<div class="docs-folds">${operations.map((operation, index) => operationSection({ operation, baseUrl, isOpen: index === 0 }, LOCALES.en))}</div>
+${objects.length > 0 && html`<h2 class="docs-subject">${t.objects}</h2><div class="docs-folds">${objects.map((object) => objectSection(object, reference, LOCALES.en))}</div>`}`,
   };
 }
 
@@ -132,8 +118,8 @@ ${fieldList(schema, locale) ?? html`<p>${typeOf(schema, locale)}</p>`}
 </section></details>`;
 }
 
-/** What a first request meets; the other statuses are folds with the names of their codes. */
-const OPEN_STATUS = '401';
+/** What most first requests meet. All statuses are folds with the names of their codes. */
+const MET_FIRST: readonly string[] = ['invalid_api_key', 'rate_limit_exceeded', 'invalid_value'];
 
 /** The form that most routes share. */
 const ERROR_EXAMPLE = {
@@ -153,6 +139,7 @@ export function errorsPage(reference: Reference, locale: Locale): DocsPage {
   const { errors, errorObjects } = reference;
   const groups = Map.groupBy(errors, ({ statuses: [status = ''] }) => status);
   const byStatus = [...groups].sort(([one], [other]) => Number(one) - Number(other));
+  const first = MET_FIRST.flatMap((code) => errors.find((one) => one.code === code) ?? []);
   const example = JSON.stringify(ERROR_EXAMPLE, null, 2);
   return {
     title: `${t.title}, ${documentation.groups['API reference']}`,
@@ -161,9 +148,10 @@ export function errorsPage(reference: Reference, locale: Locale): DocsPage {
     script: 'docs-errors.js',
     content: html`<div class="docs-first"><div class="page-head"><h1>${t.title}</h1><p>${t.words}</p></div>
 ${codeBlock({ id: 'error-example', title: t.example, text: example, language: 'json' }, locale)}</div>
+<section class="docs-part" aria-labelledby="codes-first"><h2 id="codes-first">${t.metFirst}</h2><ul class="codes-first">${first.map(({ code, statuses: [status] }) => html`<li><a href="#${code}"><code class="status">${status}</code> <code>${code}</code></a><p class="small muted">${inline(locale.texts.errors.meaningOf(code))}</p></li>`)}</ul></section>
 <section class="stack" id="codes" aria-labelledby="codes-title"><h2 id="codes-title">${t.codes}</h2>
 <div class="field needs-script"><label for="codes-filter">${t.filter}</label><input class="input" id="codes-filter" type="search" autocomplete="off" spellcheck="false" placeholder="${t.filterExample}"></div>
-<div class="docs-folds">${byStatus.map(([status, codes]) => html`<details class="docs-fold status-group"${status === OPEN_STATUS && html` open`}><summary><h3><code>${status}</code> <span lang="en">${STATUS_CODES[status]}</span></h3> <span class="small muted">${codes.length}</span><code class="status-codes" aria-hidden="true">${codes.map(({ code }) => code).join(', ')}</code></summary><dl class="fields" id="status-${status}">${codes.map((code) => errorRow(code, locale))}</dl></details>`)}</div>
+<div class="docs-folds">${byStatus.map(([status, codes]) => html`<details class="docs-fold status-group"><summary><h3><code>${status}</code> <span lang="en">${STATUS_CODES[status]}</span></h3> <span class="small muted">${codes.length}</span><code class="status-codes" aria-hidden="true">${codes.map(({ code }) => code).join(', ')}</code></summary><dl class="fields" id="status-${status}">${codes.map((code) => errorRow(code, locale))}</dl></details>`)}</div>
 <p class="muted" id="codes-none" role="status"></p></section>
 <div class="docs-folds"><details class="docs-fold"><summary><h2>${t.forms}</h2> <span class="small muted">${errorObjects.length}</span></summary><div>${errorObjects.map((name) => objectSection(name, reference, locale))}</div></details></div>`,
   };
@@ -230,8 +218,7 @@ function pageResults({ place, results: [...found] }: PageResults, locale: Locale
   const best = found.splice(0, found.length > BEST_RESULTS + 1 ? BEST_RESULTS : found.length);
   const list = (some: readonly SearchResult[]) =>
     html`<ol${language !== 'en' && html` lang="en"`}>${some.map((one) => resultEntry(one, locale))}</ol>`;
-  const isEnglish = language !== 'en' && [...best, ...found].some((one) => titleOf(one, locale) === undefined);
-  return html`<section class="results"><h2>${localPlace(place, locale)}${isEnglish && html` <span class="badge">${texts.documentation.onlyEnglish}</span>`}</h2>${list(best)}${found.length > 0 && html`<details><summary>${texts.documentation.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
+  return html`<section class="results"><h2>${localPlace(place, locale)}</h2>${list(best)}${found.length > 0 && html`<details><summary>${texts.documentation.moreResults(found.length)}</summary>${list(found)}</details>`}</section>`;
 }
 
 /** `Guides, Images`: the title of a page may have commas itself. */
@@ -243,29 +230,19 @@ export function localPlace(place: string, locale: Locale): string {
     .join(' › ');
 }
 
-/** In the language of the visitor; undefined if it has none. Names of objects and codes of errors are the same in each. */
-function titleOf({ title, url, kind }: SearchResult, locale: Locale): string | undefined {
-  if (kind === 'object' || url.startsWith(`${ERRORS_URL}#`)) return title;
-  const [, file = ''] = /^\/docs\/([^#]*)/.exec(url) ?? [];
-  const part = locale.texts.documentation.guides[`${file}.md`]?.parts[title];
-  const local = part ?? operationTitle(localName(title, locale), locale);
-  return local === title ? undefined : local;
-}
-
-/** Titles of pages, parts and operations, and the meaning of an error, are in the language of the visitor where it has them. */
-function resultEntry(result: SearchResult, locale: Locale): Html {
-  const { title, url, kind, excerpt } = result;
-  const { language, texts } = locale;
-  const own = html` lang="${language}"`;
-  const local = titleOf(result, locale) ?? title;
+/** As the documentation has it; the meaning of an error is in the language of the visitor. */
+function resultEntry({ title, heading, url, kind, excerpt }: SearchResult, { language, texts }: Locale): Html {
   const meaning = language !== 'en' && url === `${ERRORS_URL}#${title}` && texts.errors.meaningOf(title);
-  const words = excerpt.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`));
   const [method = '', path] = kind?.split(' ') ?? [];
   const mark =
     path === undefined
       ? kind
       : html`<span class="method method-${method.toLowerCase()}">${method}</span> <code>${path}</code>`;
-  return html`<li><h3><a href="${url}"${local !== title && own}>${local}</a></h3>${mark !== undefined && html`<span class="small muted">${mark}</span>`}${meaning ? html`<p${own}>${inline(meaning)}</p>` : html`<p>${words}</p>`}</li>`;
+  return html`<li><h3><a href="${url}">${withMarks(heading)}</a></h3>${mark !== undefined && html`<span class="small muted">${mark}</span>`}${meaning ? html`<p lang="${language}">${inline(meaning)}</p>` : html`<p>${withMarks(excerpt)}</p>`}</li>`;
+}
+
+function withMarks(parts: MarkedText): Html[] {
+  return parts.map(({ text, isMarked }) => (isMarked ? html`<mark>${text}</mark>` : html`${text}`));
 }
 
 /** What of the API reference can be found. An object is on the page of each group that has it, and found on the first. */
@@ -299,7 +276,7 @@ function operationEntry(operation: Operation, { name, title }: Group): SearchEnt
     title: summary,
     url: `${groupUrl(name)}#${id}`,
     place: `API reference, ${title}`,
-    names: `${method} ${path}`,
+    names: [`${method} ${path}`, LOCALES.vi.texts.documentation.operations[summary] ?? ''].join(' '),
     ...(operation.isSent ? {} : { kind: `${method} ${path}` }),
     text: `${description} ${names.length > 0 ? `Fields: ${names.join(', ')}.` : ''}`,
   };

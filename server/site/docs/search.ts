@@ -24,9 +24,13 @@ export interface SearchEntry {
 }
 
 export interface SearchResult extends Omit<SearchEntry, 'text' | 'prose' | 'names' | 'weight'> {
+  /** The title, with the words of the query marked. */
+  heading: MarkedText;
   /** The sentence that has the words of the query, with each of them marked. */
-  excerpt: readonly { text: string; isMarked: boolean }[];
+  excerpt: MarkedText;
 }
+
+export type MarkedText = readonly { text: string; isMarked: boolean }[];
 
 export const MAX_QUERY_LENGTH = 100;
 const MAX_WORDS = 8;
@@ -60,7 +64,13 @@ export class SearchIndex {
       .sort((a, b) => b.score - a.score)
       .slice(0, MAX_RESULTS)
       .map(({ entry: { title, url, place, kind, text, prose = text } }) => ({
-        ...{ title, url, place, excerpt: excerptOf(hasAny(prose, words) ? prose : text, words) },
+        ...{
+          title,
+          url,
+          place,
+          heading: marked(title, words),
+          excerpt: excerptOf(hasAny(prose, words) ? prose : text, words),
+        },
         ...(kind !== undefined && { kind }),
       }));
   }
@@ -105,10 +115,17 @@ function scoreOf({ title, lowTitle, lowText, weight = 1 }: IndexedEntry, words: 
   for (const word of words) {
     const inTitle = lowTitle.includes(word);
     if (!inTitle && !lowText.includes(word)) return 0;
-    const startsWord = inTitle && new RegExp(`(^|[^a-z0-9])${escapePattern(word)}`).test(lowTitle);
-    score += (startsWord ? 12 : inTitle ? 6 : 0) + Math.min(3, lowText.split(word).length - 1);
+    score += (inTitle ? (startsWord(lowTitle, word) ? 12 : 6) : 0) + Math.min(3, lowText.split(word).length - 1);
   }
-  return score * weight + (title.toLowerCase() === words.join(' ') ? 30 : 0);
+  const [own, phrase] = [title.toLowerCase(), words.join(' ')];
+  // Titles with the query as it was typed come first, in their order; then those with all of its words.
+  if (words.length > 1 && startsWord(own, phrase)) score = words.length * 15 + 20;
+  else if (words.length > 1 && words.every((word) => startsWord(own, word))) score += 8;
+  return score * weight + (own === phrase ? 30 : 0);
+}
+
+function startsWord(text: string, word: string): boolean {
+  return new RegExp(`(^|[^a-z0-9])${escapePattern(word)}`).test(text);
 }
 
 function hasAny(text: string, words: readonly string[]): boolean {
@@ -125,9 +142,12 @@ function excerptOf(text: string, words: readonly string[]): SearchResult['excerp
   });
   const best = counts.indexOf(Math.max(...counts));
   const next = (sentences[best]?.length ?? 0) < SHORT_SENTENCE ? 2 : 1;
-  const part = cutAround(sentences.slice(best, best + next).join(' '), words);
+  return marked(cutAround(sentences.slice(best, best + next).join(' '), words), words);
+}
+
+function marked(text: string, words: readonly string[]): MarkedText {
   const pattern = new RegExp(`(${words.map(escapePattern).join('|')})`, 'gi');
-  const pieces = part.split(pattern).map((piece, index) => ({ text: piece, isMarked: index % 2 === 1 }));
+  const pieces = text.split(pattern).map((piece, index) => ({ text: piece, isMarked: index % 2 === 1 }));
   return pieces.filter((piece) => piece.text !== '');
 }
 

@@ -160,6 +160,10 @@ describe('pages of the documentation', () => {
       return $('.results a').first().attr('href');
     };
     expect(await first('submit image job')).to.equal('/docs/api/images#postV1ImagesJobs');
+    expect(await first('image job')).to.match(/^\/docs\/api\/images#/);
+    expect(await first('hủy tác vụ ảnh')).to.equal('/docs/api/images#deleteV1ImagesJobsId');
+    const $ = await visit('/docs/search?q=image+job');
+    expect($('.results h3 mark').first().text()).to.equal('image');
     expect(await first('invalid_value')).to.equal('/docs/api/errors#invalid_value');
     expect(await first('/v1/oembed')).to.equal('/docs/api/links#getV1Oembed');
     expect(await first('zzzz')).to.equal(undefined);
@@ -252,7 +256,7 @@ describe('search of the documentation', () => {
       '/docs/guides/boats#work',
       '/docs/develop/boats',
     ]);
-    const other = { title: 'Other', url: '/docs/other', place: 'Other', excerpt: [] };
+    const other = { title: 'Other', url: '/docs/other', place: 'Other', heading: [], excerpt: [] };
     const [first, second] = [found[0]!, found[1]!];
     expect(resultsByPage([first, other, second]).map(({ place, results }) => [place, results.length])).to.deep.equal([
       ['Guides, Boats', 2],

@@ -1,7 +1,7 @@
 /*
  * Texts around the documentation: its search, its navigation with the titles of all pages, its first page, and the page
- * of results. A title that has no Vietnamese words is shown in English, and marked as such. The guides themselves are in
- * English alone, which a line above them says; texts of the API reference have a catalogue of their own.
+ * of results. A title that has no Vietnamese words is shown in English, and marked as such. The guides and the operations
+ * are in English alone, which a line above them says; titles of their parts in Vietnamese are for the search.
  */
 
 import { type Html, html } from '../../html.js';
@@ -28,9 +28,9 @@ const en = {
   },
   /** Titles of pages in the navigation; in English they are those of the pages. */
   pages: {} as Readonly<Record<string, string>>,
-  /** Summaries of guides and titles of their parts, by file; in English they are those of the guide. */
+  /** Summaries of guides, and titles of their parts for the search, by file; in English they are those of the guide. */
   guides: {} as Readonly<Record<string, GuideWords>>,
-  /** Titles of operations; in English they are those of the routes. */
+  /** Titles of operations for the search; in English they are those of the routes. */
   operations: {} as Readonly<Record<string, string>>,
   overview: {
     description: 'Guides, and every route of the gateway with what it takes and what it answers.',
@@ -45,8 +45,21 @@ const en = {
     rules: (words: readonly Html[]) => html`${words}`,
     areas: { calls: 'Links, images and models', accounts: 'Accounts and agents', operators: 'For operators' },
     routes: (value: number) => counted(value, 'route'),
-    readFirst: 'Guides to read first',
-    allGuides: 'All guides by part',
+    /** Guides that most readers come for, by their address. */
+    readFirst: {
+      quickstart: 'From the start to the first answers',
+      'guides/link-data': 'Public links as one kind of JSON',
+      'guides/media-files': 'Videos, MP3s and subtitles of links',
+      'guides/images': 'Jobs, edits, and images in one call',
+      'guides/models': 'Chats, tools, streams and embeddings',
+      'guides/audio': 'Speech, transcripts and voices',
+      'guides/clients': 'SDKs, editors and coding agents',
+      'accounts/plans': 'What customers get, and for which price',
+      'operate/deploy': 'Servers, proxies and daily work',
+      'operate/connect-models': 'Vendors, and servers of your own',
+      'operate/troubleshooting': 'From a symptom to its cause',
+      'reference/settings': 'Each setting with its default',
+    } as Readonly<Record<string, string>>,
   },
   /** What groups of routes are for, by their names; in English as the reference says it. */
   subjects: {} as Readonly<Record<string, string>>,
@@ -60,7 +73,7 @@ const en = {
   previous: 'Previous',
   next: 'Next',
   /** In other languages. */
-  isEnglish: { all: 'This guide is in English.', declarations: 'Routes and fields are described in English.' },
+  isEnglish: 'This page is in English.',
   allInEnglish: 'Everything in English',
   resultsOf: (query: string) => `${query}, search`,
   enterWords: 'Enter one or more words.',
@@ -73,8 +86,6 @@ const en = {
   all: 'All',
   /** In other languages. */
   resultsInEnglish: 'They are in English.',
-  /** Of results whose titles have no other words. */
-  onlyEnglish: 'In English',
 };
 
 /** By the titles of the pages. A title that is missing stays in English. */
@@ -208,8 +219,20 @@ const vi: typeof en = {
       html`Mọi lỗi có mã cố định. <code>Retry-After</code> tính bằng giây nguyên. Câu trả lời có thể có thêm trường mới. Mọi câu trả lời có header <code>x-request-id</code>; câu trả lời của mô hình văn bản còn có <code>x-upstream-request-id</code> nếu nhà cung cấp đặt mã cho yêu cầu. Nếu người vận hành đã đặt giá, câu trả lời đầy đủ của mô hình và liên kết có chi phí trong <code>x-mediagate-cost</code>, chẳng hạn <code>0.012345 USD</code>. Yêu cầu có <code>Accept: application/problem+json</code> nhận lỗi ở dạng <code>Problem</code>.`,
     programs: html`Chương trình có thể đọc <a href="/openapi.json">openapi.json</a>, tác nhân có thể đọc <a href="/api/agent/manifest">bản kê khai</a>.`,
     routes: (value) => `${count(value)} đường dẫn`,
-    readFirst: 'Hướng dẫn nên đọc trước',
-    allGuides: 'Mọi hướng dẫn theo phần',
+    readFirst: {
+      quickstart: 'Từ lúc khởi động đến câu trả lời đầu tiên',
+      'guides/link-data': 'Liên kết công khai thành JSON',
+      'guides/media-files': 'Video, MP3 và phụ đề của liên kết',
+      'guides/images': 'Tác vụ, sửa ảnh, ảnh trong một yêu cầu',
+      'guides/models': 'Trò chuyện, công cụ, luồng và vectơ',
+      'guides/audio': 'Giọng nói, bản chép lời, giọng đọc',
+      'guides/clients': 'SDK, trình soạn thảo, trợ lý lập trình',
+      'accounts/plans': 'Khách hàng nhận gì, với giá nào',
+      'operate/deploy': 'Máy chủ, proxy và việc hằng ngày',
+      'operate/connect-models': 'Nhà cung cấp, hoặc máy chủ của bạn',
+      'operate/troubleshooting': 'Từ triệu chứng đến nguyên nhân',
+      'reference/settings': 'Mọi thiết lập và giá trị mặc định',
+    },
   },
   subjects: VIETNAMESE_SUBJECTS,
   copyMarkdown: 'Sao chép Markdown',
@@ -221,10 +244,7 @@ const vi: typeof en = {
   neighbours: 'Các trang khác',
   previous: 'Trang trước',
   next: 'Trang sau',
-  isEnglish: {
-    all: 'Bài viết bằng tiếng Anh.',
-    declarations: 'Phần mô tả bằng tiếng Anh.',
-  },
+  isEnglish: 'Trang này viết bằng tiếng Anh.',
   allInEnglish: 'Chuyển sang tiếng Anh',
   resultsOf: (query) => `${query}, tìm kiếm`,
   enterWords: 'Hãy nhập một hoặc nhiều từ.',
@@ -236,7 +256,6 @@ const vi: typeof en = {
   parts: 'Các phần của tài liệu',
   all: 'Tất cả',
   resultsInEnglish: 'Nội dung bằng tiếng Anh.',
-  onlyEnglish: 'Chỉ có tiếng Anh',
 };
 
 export const documentation = { en, vi };
