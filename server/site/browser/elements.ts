@@ -95,23 +95,21 @@ export function showProblem(target: Element | null, error?: unknown): void {
 }
 
 /**
- * The message, the reason, and what can be done. The code is for programs, and stays in an attribute; that of a refusal of
- * the platform leads to what the documentation says about it.
+ * The message, what can be done, and the reason. The code is for programs, and stays in an attribute. A refusal of the
+ * platform leads to what the documentation says about it.
  */
 export function problemParts(error: unknown): (Node | string)[] {
   const message = error instanceof Error ? error.message : String(error);
   if (!(error instanceof RequestProblem)) return [message];
-  const parts: (Node | string)[] = [element('span', { 'data-code': error.code }, message)];
-  if (error.reason !== undefined) {
-    const words = error.type === 'extraction_failed' ? t.platformReason : t.otherReason;
-    parts.push(` ${fill(words, { reason: error.reason.replace(/\.$/, '') })}`);
-  }
+  const isRefusal = error.type === 'extraction_failed';
+  const parts: (Node | string)[] = [element(isRefusal ? 'strong' : 'span', { 'data-code': error.code }, message)];
   const way = wayOut(error);
   if (way) parts.push(' ', way);
-  if (error.type === 'extraction_failed') {
-    parts.push(' ', element('a', { class: 'small mono', href: `/docs/api/errors#${error.code}` }, error.code));
-  }
-  return parts;
+  const reason = error.reason?.replace(/\.$/, '');
+  const words = reason === undefined ? '' : fill(isRefusal ? t.platformReason : t.otherReason, { reason });
+  if (!isRefusal) return [...parts, words && ` ${words}`];
+  const link = element('a', { href: `/docs/api/errors#${error.code}` }, t.aboutError);
+  return [...parts, element('span', { class: 'small muted problem-reason' }, words, ' ', link)];
 }
 
 /** What to do about it, if the gateway's message is for programs. */

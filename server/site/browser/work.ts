@@ -26,7 +26,6 @@ export function showWork(target: HTMLElement, words: string, cancel?: () => void
   const tick = () => {
     seconds.textContent = ` ${Math.round((Date.now() - startedAt) / 1_000)} s`;
   };
-  tick();
   const timer = setInterval(tick, TICK_MS);
   const line = element(
     'div',

@@ -24,10 +24,14 @@ const HARBOURS = [
 ] as const;
 const PUBLISHED_AT = Date.UTC(2026, 3, 18);
 
-/** @param place `below`: the words stand below the poster, in a column. Default: beside it, where there is room. */
+/**
+ * @param place `below`: the words stand below the poster, in a column. Default: beside it, where there is room.
+ * @param act A button beside the link. Default: none.
+ */
 export function exampleDocument(
   { texts: { examples: t }, count, day }: Locale,
   place: 'beside' | 'below' = 'beside',
+  act: Html | false = false,
 ): Html {
   const numbers = [
     [t.views, 1_204_377],
@@ -37,7 +41,7 @@ export function exampleDocument(
   // On the home page it follows the title of the page.
   const level = new Html(place === 'below' ? 'h2' : 'h3');
   return html`<figure class="card example example-${place}">
-<figcaption class="row row-apart"><code>${EXAMPLE_LINK}</code>${badge(t.example)}</figcaption>
+<figcaption class="row row-apart"><code>${EXAMPLE_LINK}</code>${act}${badge(t.example)}</figcaption>
 <div class="example-poster">${picture('harbour', t.dawn)}<svg viewBox="0 0 48 48" width="56" height="56" aria-hidden="true"><circle cx="24" cy="24" r="24"/><path d="M19 15v18l15-9z"/></svg><span class="figures">10:01</span></div>
 <div class="example-words">
 <${level} lang="en">A morning on the Ostend tugs</${level}>

@@ -28,9 +28,9 @@ function tools({ texts: { playgroundChat: t } }: Locale): Html {
 }
 
 function conversation({ texts: { playgroundChat: t } }: Locale): Html {
-  return html`<div class="chat-frame" id="chat-log" role="region" aria-label="${t.conversation}" tabindex="0">
+  return html`<div class="chat-frame" id="chat-log" role="region" aria-label="${t.conversation}">
 <ol class="chat" id="chat-entries"></ol>
-<div class="chat-empty" id="chat-empty"><p class="chat-empty-title">${t.empty}</p><p class="muted">${t.emptyWords}</p>
+<div class="chat-empty" id="chat-empty"><p class="chat-empty-title">${t.empty}</p><p class="muted"><span id="chat-files-words">${t.attachWords}</span> ${t.storage}</p>
 <ul class="chat-samples">${t.samples.map((sample) => html`<li><button type="button" class="chat-sample" data-sample>${sample}</button></li>`)}</ul></div>
 </div>
 <p class="visually-hidden" id="chat-news" role="status"></p>`;
@@ -45,7 +45,7 @@ function composer({ models }: PlaygroundView, locale: Locale): Html {
 <p class="small drop-left" role="status"></p><ul class="drop-files" aria-live="polite"></ul>
 <textarea class="input" id="chat-text" name="text" data-enter-sends data-param="messages" rows="1" maxlength="200000" placeholder="${t.placeholder}" aria-describedby="chat-keys"></textarea>
 <div class="row row-apart chat-bar">
-<div class="row"><div class="file-pick"><input type="file" id="chat-files" multiple accept="${ACCEPTED}" aria-describedby="chat-files-words"><label class="button button-quiet button-small" for="chat-files">${t.attach}</label></div><span class="small muted chat-keys" id="chat-keys">${t.keys}</span></div>
+<div class="row"><div class="file-pick"><input type="file" id="chat-files" multiple accept="${ACCEPTED}" aria-describedby="chat-files-words"><label class="button button-quiet button-small" for="chat-files" title="${t.attachWords}">${t.attach}</label></div><span class="small muted chat-keys" id="chat-keys">${t.keys}</span></div>
 <div class="row"><button type="button" class="button button-small" id="chat-stop" hidden>${t.stop}</button>${scriptedButton(t.send, 'button-small')}</div>
 </div>
 </div>
@@ -61,11 +61,9 @@ function settings({ models }: PlaygroundView, locale: Locale): Html {
 ${modelSelect('chat-model', models.text, locale)}
 <div class="field"><label for="chat-system">${t.system}</label><textarea class="input" id="chat-system" name="system" rows="3" maxlength="100000" placeholder="${t.systemPlaceholder}"></textarea></div>
 <div class="chat-numbers">
-<div class="field"><label for="chat-temperature">${t.temperature}</label><input class="input" id="chat-temperature" name="temperature" type="number" min="0" max="2" step="0.1" inputmode="decimal" placeholder="0–2" aria-describedby="chat-as-set"></div>
-<div class="field"><label for="chat-maximum">${t.maximum}</label><input class="input" id="chat-maximum" name="maximum" data-param="max_tokens" type="number" min="1" max="1000000" step="1" inputmode="numeric" aria-describedby="chat-as-set"></div>
+<div class="field"><label for="chat-temperature">${t.temperature}</label><input class="input" id="chat-temperature" name="temperature" type="number" min="0" max="2" step="0.1" inputmode="decimal" placeholder="${t.default}"></div>
+<div class="field"><label for="chat-maximum">${t.maximum}</label><input class="input" id="chat-maximum" name="maximum" data-param="max_tokens" type="number" min="1" max="1000000" step="1" inputmode="numeric" placeholder="${t.default}"></div>
 </div>
-<div class="field"><label for="chat-effort">${t.effort}</label><select class="input" id="chat-effort" name="effort" data-param="reasoning_effort" aria-describedby="chat-as-set"><option value="">${t.effortDefault}</option>${EFFORTS.map((effort) => html`<option>${effort}</option>`)}</select></div>
-<p class="small muted" id="chat-as-set">${t.asSet}</p>
-<p class="small muted chat-storage"><span id="chat-files-words">${t.attachWords}</span> ${t.storage}</p>
+<div class="field"><label for="chat-effort">${t.effort}</label><select class="input" id="chat-effort" name="effort" data-param="reasoning_effort"><option value="">${t.default}</option>${EFFORTS.map((effort) => html`<option>${effort}</option>`)}</select></div>
 </div></details>`;
 }

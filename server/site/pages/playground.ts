@@ -5,7 +5,7 @@
  * Controls that need scripts are enabled by them.
  */
 
-import { exampleDocument } from '../components/examples.js';
+import { EXAMPLE_LINK, exampleDocument } from '../components/examples.js';
 import type { Locale } from '../language/index.js';
 import { type Html, html, type Page, scriptedButton } from '../page.js';
 import type { PlaygroundView } from '../playground-view.js';
@@ -50,6 +50,7 @@ export function linksPanel(view: PlaygroundView, locale: Locale): Html {
   const { examples, withheld } = view;
   const isClosed = withheld.extract !== undefined;
   return html`<h2 class="visually-hidden">${t.title}</h2>
+${!isClosed && partChoice(locale)}
 ${workForm(
   {
     id: 'link-form',
@@ -73,8 +74,27 @@ ${examples.length > 0 && exampleLinks(view, locale)}
   locale,
 )}
 <p class="work" id="link-work" role="status"></p>
-<div class="stack" id="link-result" tabindex="-1">${!isClosed && exampleDocument(locale)}</div>
-${batchPart(view, locale)}`;
+${!isClosed && batchPart(locale)}
+<div class="stack" id="link-result" tabindex="-1">${!isClosed && exampleDocument(locale, 'beside', exampleAct(view, locale))}</div>`;
+}
+
+/** Scripts and styles show one of the parts. */
+function partChoice({ texts: { playgroundLinks: t, playgroundBatch } }: Locale): Html {
+  const option = (value: string, title: string) =>
+    html`<label><input type="radio" name="links-part" value="${value}"${value === 'one' && html` checked`}><span>${title}</span></label>`;
+  return html`<fieldset class="part-choice"><legend class="visually-hidden">${t.title}</legend>${option('one', t.one)}${option('several', playgroundBatch.title)}</fieldset>`;
+}
+
+/** The link of the example is a recorded sample; elsewhere a real link of the same platform is offered. */
+function exampleAct({ examples, isRecorded }: PlaygroundView, { texts: { playgroundLinks: t } }: Locale): Html | false {
+  const real = examples.find(({ name }) => name === 'YouTube') ?? examples[0];
+  const act = isRecorded
+    ? { url: EXAMPLE_LINK, words: t.readThis }
+    : real && { url: real.url, words: t.tryReal(real.name) };
+  return (
+    act !== undefined &&
+    html`<button type="button" class="button button-quiet button-small" data-example="${act.url}">${act.words}</button>`
+  );
 }
 
 /** Buttons, since they send the form. */
@@ -85,11 +105,9 @@ function exampleLinks({ examples, isRecorded }: PlaygroundView, { texts: { playg
   )}</p>`;
 }
 
-/** It is hidden where links are closed: the form above says why. */
-function batchPart({ withheld }: PlaygroundView, { texts: { playgroundBatch: t, words } }: Locale): Html {
-  const isClosed = withheld.extract !== undefined;
-  return html`<details class="card" id="batch"${isClosed && html` hidden`}><summary>${t.title}</summary><div class="stack">
-<details id="batch-new" open><summary class="button button-quiet button-small">${t.newList}</summary><form class="stack" id="batch-form"><fieldset class="form-body stack"${isClosed && html` disabled`}>
+function batchPart({ texts: { playgroundBatch: t, words } }: Locale): Html {
+  return html`<section class="card stack" id="batch" aria-label="${t.title}">
+<details id="batch-new" open><summary class="button button-quiet button-small">${t.newList}</summary><form class="stack" id="batch-form"><fieldset class="form-body stack">
 <div class="field"><label for="batch-links">${t.links}</label>
 <textarea class="input mono" id="batch-links" name="links" data-param="urls" rows="5" spellcheck="false" aria-describedby="batch-words"></textarea>
 <p class="small muted" id="batch-words">${t.linksWords}</p></div>
@@ -99,5 +117,5 @@ function batchPart({ withheld }: PlaygroundView, { texts: { playgroundBatch: t, 
 </fieldset></form></details>
 <p class="small" id="batch-news" role="status"></p>
 <p class="small muted" id="batch-none"></p>
-<ul class="stack" id="batch-list" aria-label="${t.title}"></ul></div></details>`;
+<ul class="stack" id="batch-list" aria-label="${t.title}"></ul></section>`;
 }

@@ -193,9 +193,7 @@ describe('texts of strangers on pages of the site', function () {
 
   it('stay texts of lists of links', async () => {
     await open('/playground');
-    await page.locator('#batch').evaluate((part: HTMLDetailsElement) => {
-      part.open = true;
-    });
+    await page.getByRole('radio', { name: 'Several links' }).check();
     await page.locator('#batch-links').fill('https://invented.example/item/8\nhttps://invented.example/item/404');
     await page.locator('#batch-form button:not([type])').click();
     await page.getByText(/^Completed/).waitFor();

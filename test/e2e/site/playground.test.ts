@@ -180,7 +180,7 @@ describe('the playground in a real browser', () => {
     const extract = '**/api/play/v1/extract';
     await page.route(extract, () => undefined);
     await read(LINK);
-    await page.locator('#link-work').getByText('Reading the link 0 s').waitFor();
+    await page.locator('#link-work').getByText('Reading from Invented 1 s').waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     expect(await page.getByLabel('Public link').evaluate((field) => field === document.activeElement)).to.equal(true);
     expect(await page.locator('.skeleton, #link-form .problem:not(:empty)').count()).to.equal(0);
@@ -281,7 +281,7 @@ describe('the playground in a real browser', () => {
 
   it('reads a list of links, with progress and results, also after a reload', async () => {
     await open('links');
-    await page.getByText('Several links', { exact: true }).click();
+    await page.getByRole('radio', { name: 'Several links' }).check();
     await page.getByRole('button', { name: 'Read all' }).click();
     await alert('batch-form').getByText('There is no link in this text.').waitFor();
     expect(await page.locator('.field:has(#batch-links) > .problem').count()).to.equal(1);
@@ -292,7 +292,7 @@ describe('the playground in a real browser', () => {
     const field = page.getByLabel('Links, one on each line');
     await field.fill(`${await field.inputValue()}\n${GONE}\nno link\n`);
     await page.getByRole('button', { name: 'Read all' }).click();
-    await page.getByText('1 line is not a link and was left out: no link').waitFor();
+    await page.getByText('1 line is not a link and was left out: “no link”').waitFor();
     await page.getByText('Completed · 2 of 3 read, 1 failed').waitFor();
     expect(await page.locator('.field .problem, #batch-form .problem:not(:empty)').count()).to.equal(0);
     await page.reload();
@@ -364,7 +364,7 @@ describe('the playground in a real browser', () => {
     try {
       await visit.clock.install();
       await visit.goto(`${app.url}/playground#links`);
-      await visit.getByText('Several links', { exact: true }).click();
+      await visit.getByRole('radio', { name: 'Several links' }).check();
       await visit.getByText('List of 3 links').waitFor();
       // Time stands still, so the page does not poll by itself.
       await visit.clock.pauseAt(Date.now() + 60_000);
@@ -384,13 +384,15 @@ describe('the playground in a real browser', () => {
 
   it("shows the gateway's message for an unavailable link", async () => {
     await open('links');
+    await page.getByRole('radio', { name: 'One link' }).check();
     await read(GONE);
     await alert('link-form').locator('[data-code="removed"]').waitFor();
     expect(await alert('link-form').textContent()).to.contain('The platform says: “Gone since May”.');
-    const remedy = alert('link-form').getByRole('link', { name: 'removed' });
+    const remedy = alert('link-form').getByRole('link', { name: 'About this error' });
     expect(await remedy.getAttribute('href')).to.equal('/docs/api/errors#removed');
-    // The example stays; it is hidden while lists are open.
+    // The example is hidden: it would look like a result.
     expect(await page.locator('#link-result > .example').count()).to.equal(1);
+    expect(await page.locator('#link-result > .example').isVisible()).to.equal(false);
     // What the gateway met is not what the platform said.
     await read(UNREACHABLE);
     await alert('link-form').locator('[data-code="upstream_error"]').waitFor();

@@ -68,8 +68,8 @@ describe('tasks of the site by keyboard alone', function () {
 
   it('read a list of links', async () => {
     await open('/playground');
-    await keyboard.tabTo('Several links');
-    await keyboard.press('Enter');
+    await keyboard.tabTo('One link');
+    await keyboard.press('ArrowRight');
     await keyboard.tabTo('Links, one on each line');
     await keyboard.type(LINK);
     await keyboard.tabTo('Read all');

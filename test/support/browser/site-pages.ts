@@ -235,7 +235,7 @@ async function breaking(page: Page, pattern: string, send: () => Promise<unknown
   await page.unroute(pattern);
   await page.route(pattern, (route) => route.abort());
   await send();
-  await page.locator('main .problem:not(:empty), .chat-turn .problem, .chat-failed').first().waitFor();
+  await page.locator('main .problem:not(:empty), .chat-unsent').first().waitFor();
 }
 
 async function waitForLink(page: Page): Promise<void> {
@@ -292,9 +292,7 @@ function loseImage(page: Page): Promise<void> {
 
 /** A list of which one link fails. A later visit finds it, and shows its results. */
 async function readList(page: Page): Promise<void> {
-  await page.locator('#batch').evaluate((part: HTMLDetailsElement) => {
-    part.open = true;
-  });
+  await page.locator('[name="links-part"]').last().check();
   await page.locator('#batch-list > li:visible, #batch-none:visible:not(:empty)').first().waitFor();
   if ((await page.locator('#batch-list > li').count()) === 0) {
     const links = [...linkSamples.slice(0, 4), ...linkSamples.slice(-1)].map(({ url }) => url);

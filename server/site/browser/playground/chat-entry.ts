@@ -37,11 +37,19 @@ export interface Version {
   all: number;
 }
 
+interface OwnVersion extends Version {
+  isAnswered: boolean;
+  /** Whether an answer is being written: nothing can be edited meanwhile. */
+  isGrowing: boolean;
+}
+
 /** A message of the user. */
-export function userEntry(turn: Turn, version: Version & { isAnswered: boolean }, actions: TurnActions): HTMLElement {
-  const { isAnswered } = version;
+export function userEntry(turn: Turn, version: OwnVersion, actions: TurnActions): HTMLElement {
+  const { isAnswered, isGrowing } = version;
   const isUnsent = !isAnswered && turn.end === 'broken';
-  const text = element('div', { class: 'chat-text chat-plain', dir: 'auto' }, turn.text);
+  const text = element('div', { class: 'chat-text', dir: 'auto' });
+  const fold = isLong(turn) && foldButton(text, turn);
+  if (!fold) void showOwn(text, turn.text);
   const files = (turn.files ?? []).map(fileEntry);
   return element(
     'li',
@@ -52,11 +60,11 @@ export function userEntry(turn: Turn, version: Version & { isAnswered: boolean }
     element(
       'div',
       { class: 'chat-foot' },
-      isLong(turn) && foldButton(text),
+      fold,
       !isAnswered && element('p', { class: 'small chat-note' }, isUnsent ? t.notSent : t.notAnswered),
       versions(turn, version, actions),
       !isAnswered && action(tryAgain, () => actions.retry(turn), 'button button-quiet button-small'),
-      action(t.edit, () => actions.edit(turn)),
+      !isGrowing && action(t.edit, () => actions.edit(turn)),
     ),
   );
 }
@@ -66,15 +74,31 @@ function isLong({ text }: Turn): boolean {
 }
 
 /** Folds a long text, and unfolds it: what was sent leaves room for the answer. */
-function foldButton(text: HTMLElement): HTMLElement {
-  text.classList.add('chat-folded');
-  const button = action(t.showAll, () => {
-    const isFolded = text.classList.toggle('chat-folded');
+function foldButton(target: HTMLElement, { text }: Turn): HTMLElement {
+  // A table or code that is cut off says nothing.
+  const [words = ''] = text.split(/\n\s*(?:\||```)/);
+  const brief = words.trim() === '' || words === text ? text : `${words.trim()} …`;
+  const button = action('', () => show(target.classList.toggle('chat-folded')));
+  const show = (isFolded: boolean) => {
+    void showOwn(target, isFolded ? brief : text);
     button.setAttribute('aria-expanded', String(!isFolded));
     button.textContent = isFolded ? t.showAll : t.showLess;
-  });
-  button.setAttribute('aria-expanded', 'false');
+  };
+  target.classList.add('chat-folded');
+  show(true);
   return button;
+}
+
+/** A text as it was written, but for its tables. */
+async function showOwn(target: HTMLElement, text: string): Promise<void> {
+  target.classList.remove('chat-prose');
+  target.classList.add('chat-plain');
+  target.textContent = text;
+  if (!/^ *\|[ :|-]+\| *$/m.test(text)) return;
+  const loaded = await import('./markdown.js').catch(() => undefined);
+  if (!loaded || target.textContent !== text) return;
+  target.classList.replace('chat-plain', 'chat-prose');
+  new loaded.MarkdownView(target).update(text, true);
 }
 
 function fileEntry({ name, type, data }: Attachment): HTMLElement {
@@ -170,7 +194,6 @@ function progress(): HTMLElement {
   const show = () => {
     seconds.textContent = fill(t.seconds, { count: Math.round((Date.now() - startedAt) / 1_000) });
   };
-  show();
   const timer = setInterval(() => (made.isConnected ? show() : clearInterval(timer)), 1_000);
   return made;
 }

@@ -1,6 +1,6 @@
 /*
  * What is shown of a link that was read: its document, the notes about it, the whole answer, and the curl command of the
- * same request. The results of a list of links come with it, since they show the same documents.
+ * same request.
  */
 
 import { codeFigure, coloured, element } from '../elements.js';
@@ -8,8 +8,6 @@ import { listAt, notesOf, textAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { documentCard } from './document-card.js';
 import { platformName } from './document-parts.js';
-
-export { resultList } from './link-batch-rows.js';
 
 const t = textsOf('playground-links');
 /** The environment variable of the key: the key itself is never here. */

@@ -5,20 +5,11 @@
  */
 
 import { byId, element, FieldProblem, problemParts, whole } from '../elements.js';
-import {
-  arrival,
-  ask,
-  listAt,
-  loadJob,
-  newIdempotencyKey,
-  numberAt,
-  pause,
-  play,
-  playJson,
-  textAt,
-} from '../requests.js';
+import { ask, listAt, loadJob, newIdempotencyKey, numberAt, pause, play, playJson, textAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { isStillAt, onSubmit } from '../work.js';
+import { showDocument } from './document-result.js';
+import { resultList } from './link-batch-rows.js';
 
 const t = textsOf('playground-batch');
 const ROUTE = '/v1/extract/batches';
@@ -101,7 +92,8 @@ function leftOut(lines: readonly string[]): string {
   return fill(lines.length === 1 ? t.notLink : t.notLinks, { line, count: whole(lines.length) });
 }
 
-async function loadList(): Promise<void> {
+/** Lists the newest batches. */
+export async function startBatches(): Promise<void> {
   const none = byId('batch-none', HTMLElement);
   try {
     const batches = listAt(await playJson(`${ROUTE}?limit=${LISTED}`), 'data').map((batch) => new BatchEntry(batch));
@@ -254,7 +246,6 @@ class BatchEntry {
       const results = await this.#load(SHOWN);
       const isCut = (numberAt(this.#batch, 'progress.total') ?? 0) > results.length;
       const note = isCut && element('p', { class: 'small muted' }, fill(t.firstOnly, { count: whole(results.length) }));
-      const { resultList, showDocument } = await arrival(import('./document-result.js'));
       const none = element('p', { class: 'muted' }, t.noResults);
       this.#results.replaceChildren(results.length === 0 ? none : await resultList(results, showDocument), note || '');
     } catch (error) {
@@ -275,5 +266,3 @@ function quietButton(label: string, press: () => Promise<void>): HTMLButtonEleme
   button.addEventListener('click', () => void press());
   return button;
 }
-
-void loadList();

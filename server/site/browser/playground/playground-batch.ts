@@ -1,17 +1,27 @@
 /*
- * The part of the playground for lists of links. What it does is loaded when it is opened for the first time, since most
- * visits do not; a reload of the page opens it again.
+ * The part of the playground for lists of links. What it does is loaded when it is chosen for the first time, since most
+ * visits do not; a reload of the page chooses it again.
  */
 
-const OPEN = 'links-of-playground';
+const CHOSEN = 'links-of-playground';
 
-const part = document.querySelector<HTMLDetailsElement>('#batch');
-const form = part?.querySelector('form');
+const several = document.querySelector<HTMLInputElement>('[name="links-part"][value="several"]');
+const form = document.querySelector('#batch-form');
 const button = form?.querySelector('button');
 
 let isLoaded = false;
 /** Whether the form was sent before what sends it was loaded. */
 let wasPressed = false;
+
+async function show(): Promise<void> {
+  if (!several?.checked) return sessionStorage.removeItem(CHOSEN);
+  sessionStorage.setItem(CHOSEN, 'true');
+  const { startBatches } = await import('./links-later.js');
+  if (isLoaded) return;
+  isLoaded = true;
+  void startBatches();
+  if (wasPressed) button?.form?.requestSubmit();
+}
 
 form?.addEventListener('submit', (event) => {
   // A browser would put the links into the address of the page.
@@ -19,12 +29,6 @@ form?.addEventListener('submit', (event) => {
   wasPressed = !isLoaded;
 });
 if (button) button.disabled = false;
-part?.addEventListener('toggle', async () => {
-  if (!part.open) return sessionStorage.removeItem(OPEN);
-  sessionStorage.setItem(OPEN, 'true');
-  await import('./link-batches.js');
-  isLoaded = true;
-  if (wasPressed) form?.requestSubmit();
-  wasPressed = false;
-});
-if (part && !part.hidden && sessionStorage.getItem(OPEN) !== null) part.open = true;
+several?.closest('fieldset')?.addEventListener('change', () => void show());
+if (several && sessionStorage.getItem(CHOSEN) !== null) several.checked = true;
+if (several?.checked) void show();

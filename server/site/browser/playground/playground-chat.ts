@@ -92,7 +92,6 @@ onSubmit(
     try {
       await answer(asked);
     } catch (error) {
-      // The message has a button of its own to send it again.
       if (isUnanswered(error)) return showProblem(problem, error);
       // A chat that was started anew meanwhile has no place for it.
       if (conversation.find(asked.id) && conversation.path().at(-1) === asked) {
@@ -123,7 +122,10 @@ async function run(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Asks for an answer to a message. @throws RequestProblem if it did not begin, or was interrupted. */
+/**
+ * Asks for an answer to a message, which says so itself if the gateway was not reached.
+ * @throws RequestProblem if it was refused, or interrupted.
+ */
 async function answer(asked: Turn): Promise<void> {
   const controller = new AbortController();
   running = controller;
@@ -136,15 +138,11 @@ async function answer(asked: Turn): Promise<void> {
   const turn = conversation.add({ parent: asked.id, role: 'assistant', text: '', model: current.model });
   render();
   save();
-  const own = document.getElementById(`turn-${asked.id}`);
-  // Until the gateway answers, it does not look like a message that was sent.
-  own?.classList.add('chat-unsent');
   showEnd(false, false);
   let requestId: string | undefined;
   try {
     const arriving = await sendChat(bodyOf(path, current), controller.signal);
     ({ requestId } = arriving);
-    own?.classList.remove('chat-unsent');
     turn.isMock = arriving.isMock;
     const show = throttled(() => follow(() => answers.get(turn.id)?.show(undefined)));
     for await (const { text = '', thought = '', usage, finish } of arriving.steps) {
@@ -161,7 +159,12 @@ async function answer(asked: Turn): Promise<void> {
         conversation.remove(turn);
         // The next answer gets its id.
         answers.delete(turn.id);
-        if (isUnanswered(error) && requestId === undefined) asked.end = 'broken';
+        if (isUnanswered(error) && requestId === undefined) {
+          asked.end = 'broken';
+          // The message says so, and has the button to send it again.
+          news.textContent = t.notSent;
+          return;
+        }
       } else turn.end = 'broken';
       throw error;
     }
@@ -217,7 +220,8 @@ function render(): void {
 function nodeOf(turn: Turn, { isGrowing, isLast }: { isGrowing: boolean; isLast: boolean }): HTMLElement {
   const all = conversation.versionsOf(turn);
   const version = { at: all.indexOf(turn) + 1, all: all.length };
-  if (turn.role === 'user') return userEntry(turn, { ...version, isAnswered: isGrowing || !isLast }, actions);
+  if (turn.role === 'user')
+    return userEntry(turn, { ...version, isGrowing, isAnswered: isGrowing || !isLast }, actions);
   const entry = answers.get(turn.id) ?? new AnswerEntry(turn, actions);
   answers.set(turn.id, entry);
   entry.show(isGrowing && isLast ? undefined : version);
@@ -282,36 +286,29 @@ function baseUrl(): string {
  * @param isDone Whether an answer is complete.
  */
 function follow(change: () => unknown, isDone = false): void {
-  const { view, end } = place();
-  const beyond = view.scrollTop - topOf('.chat-own');
+  const beyond = scrollY - topOf('.chat-own');
   // Who has read on stays at the end, and who has not moved at the question.
-  const isFollowing = end - view.scrollTop < NEAR_END || Math.abs(beyond) < 2;
+  const isFollowing = endOf() - scrollY < NEAR_END || Math.abs(beyond) < 2;
   change();
   if (isFollowing) showEnd(beyond > 1, isDone);
 }
 
 /** @param isDone Whether the end of an answer that fits the view matters more than its question. */
 function showEnd(isBelow: boolean, isDone: boolean): void {
-  const { view, end } = place();
+  const end = endOf();
   const top = isBelow || (isDone && end <= topOf('.chat-answer')) ? end : Math.min(end, topOf('.chat-own'));
-  if (log.checkVisibility()) view.scrollTo({ top, behavior: 'instant' });
+  if (log.checkVisibility()) scrollTo({ top, behavior: 'instant' });
 }
 
-/** What scrolls, and how far it does to the end of the conversation: on a phone it is the page. */
-function place(): { view: Element; end: number; top: number } {
-  const page = document.documentElement;
-  const { bottom } = form.getBoundingClientRect();
-  return getComputedStyle(log).overflowY === 'visible'
-    ? { view: page, end: page.scrollTop + bottom - innerHeight, top: 0 }
-    : { view: log, end: log.scrollHeight - log.clientHeight, top: log.getBoundingClientRect().top };
+/** How far the page scrolls to the end of the conversation. */
+function endOf(): number {
+  return scrollY + form.getBoundingClientRect().bottom - innerHeight;
 }
 
 /** Where the last one of these messages is at the top of the view. */
 function topOf(messages: string): number {
   const found = [...entries.querySelectorAll(messages)].at(-1);
-  if (!found) return Infinity;
-  const { view, top } = place();
-  return found.getBoundingClientRect().top - top + view.scrollTop - ABOVE;
+  return found ? found.getBoundingClientRect().top + scrollY - ABOVE : Infinity;
 }
 
 /** At most every 60 ms, and once more for the last call. */

@@ -1,5 +1,5 @@
 /*
- * The link form of the playground, which displays the document of a link (`document-result.ts`). A background job is
+ * The link form of the playground, which displays the document of a link (`links-later.ts`). A background job is
  * polled until it has ended, or until the work is cancelled. The card of documents is loaded while the link is read, and an
  * empty card holds its place; without a document, what was there before returns. A press on an example sends its link. The
  * focus moves to the result only if it is still in the form.
@@ -7,7 +7,7 @@
 
 import { byId, element } from '../elements.js';
 import { brokenOff, failureOf, loadJob, numberAt, pause, playJson, textAt } from '../requests.js';
-import { textsOf } from '../texts.js';
+import { fill, textsOf } from '../texts.js';
 import { cancellable, isStillAt, onSubmit, showWork } from '../work.js';
 
 const t = textsOf('playground-links');
@@ -16,13 +16,15 @@ const DEFAULT_POLL_S = 3;
 const form = byId('link-form', HTMLFormElement);
 const work = byId('link-work', HTMLElement);
 const result = byId('link-result', HTMLElement);
+const examples = document.querySelectorAll<HTMLElement>('[data-example]');
 
 onSubmit(form, async (fields) => {
   const body = requestOf(fields);
   const before = [...result.childNodes];
   result.replaceChildren(emptyCard());
+  for (const button of examples) button.setAttribute('aria-disabled', 'true');
   // Loaded meanwhile: most visits of the playground show no document.
-  const loading = import('./document-result.js').catch(() => undefined);
+  const loading = import('./links-later.js').catch(() => undefined);
   let done = (): void => {};
   try {
     const answer = await cancellable(async (signal, cancel) => {
@@ -34,7 +36,7 @@ onSubmit(form, async (fields) => {
         done();
         if (!signal.aborted) done = showWork(work, t.noConnection, stop);
       };
-      done = showWork(work, t.reading, stop);
+      done = showWork(work, readingWords(body.url), stop);
       return ended(await playJson('/v1/extract', { method: 'POST', json: body, signal }), lost, signal);
     });
     const loaded = await loading;
@@ -46,6 +48,8 @@ onSubmit(form, async (fields) => {
     done();
     result.replaceChildren(...before);
     throw error;
+  } finally {
+    for (const button of examples) button.removeAttribute('aria-disabled');
   }
   // The form has options too, where a person may be by now.
   if (!isStillAt(form.querySelector('.form-row'))) return;
@@ -53,11 +57,25 @@ onSubmit(form, async (fields) => {
   result.scrollIntoView({ block: 'nearest' });
 });
 
-for (const button of form.querySelectorAll<HTMLElement>('[data-example]')) {
+for (const button of examples) {
   button.addEventListener('click', () => {
     byId('link-url', HTMLInputElement).value = button.dataset.example ?? '';
     form.requestSubmit();
   });
+}
+
+/** With the platform, if its name is in the host: `youtu.be` is YouTube, `shop.tiktok.com` TikTok Shop. */
+function readingWords(url: string): string {
+  const host = /^(?:https?:\/\/)?([^/?#]+)/i.exec(url)?.[1]?.toLowerCase().replaceAll('.', '') ?? '';
+  const { platforms = '{}' } = document.querySelector<HTMLElement>('[data-platforms]')?.dataset ?? {};
+  const names = Object.values(JSON.parse(platforms) as Record<string, string>);
+  const isNamed = (name: string) =>
+    name
+      .toLowerCase()
+      .split(' ')
+      .every((word) => host.includes(word));
+  const [platform] = names.filter(isNamed).sort((one, other) => other.length - one.length);
+  return platform === undefined ? t.reading : fill(t.readingFrom, { platform });
 }
 
 /** As large as the beginning of a document, for people who see. */
@@ -68,7 +86,7 @@ function emptyCard(): HTMLElement {
 }
 
 /** Default values are omitted, so that the curl command is what a person would write. */
-function requestOf(fields: FormData): Record<string, unknown> {
+function requestOf(fields: FormData): { url: string } & Record<string, unknown> {
   const reviews = Number(fields.get('reviews'));
   return {
     url: String(fields.get('url')).trim(),

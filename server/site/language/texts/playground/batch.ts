@@ -27,8 +27,8 @@ export const playgroundBatch = { en, vi };
 const enScript = {
   noLinks: 'There is no link in this text. A link begins with https://.',
   tooMany: 'There are {count} links; a list has at most 10,000.',
-  notLink: '1 line is not a link and was left out: {line}',
-  notLinks: '{count} lines are not links and were left out. The first: {line}',
+  notLink: '1 line is not a link and was left out: “{line}”',
+  notLinks: '{count} lines are not links and were left out. The first: “{line}”',
   found: 'Links found: {count}.',
   batch: 'List of {count} links',
   done: '{done} of {count} read, {failed} failed',
@@ -60,8 +60,8 @@ const enScript = {
 const viScript: typeof enScript = {
   noLinks: 'Không có liên kết nào trong nội dung này. Liên kết bắt đầu bằng https://.',
   tooMany: 'Có {count} liên kết; mỗi danh sách có tối đa 10.000.',
-  notLink: 'Có 1 dòng không phải liên kết nên được bỏ qua: {line}',
-  notLinks: 'Có {count} dòng không phải liên kết nên được bỏ qua. Dòng đầu: {line}',
+  notLink: 'Có 1 dòng không phải liên kết nên được bỏ qua: “{line}”',
+  notLinks: 'Có {count} dòng không phải liên kết nên được bỏ qua. Dòng đầu: “{line}”',
   found: 'Số liên kết: {count}.',
   batch: 'Danh sách {count} liên kết',
   done: 'Đã đọc {done}/{count}, {failed} thất bại',

@@ -7,7 +7,6 @@
 const en = {
   conversation: 'Conversation',
   empty: 'Ask the model something',
-  emptyWords: 'Answers may have tables, lists and code. You can attach images and files.',
   samples: [
     'Compare three harbours in a table: country, tonnage, and what they are known for.',
     'Write a function that checks an IBAN, and explain it in a list.',
@@ -17,7 +16,7 @@ const en = {
   placeholder: 'Write a message',
   keys: 'Enter sends, Shift+Enter starts a new line',
   attach: 'Attach files',
-  attachWords: 'Images, PDF, office files or text: up to 4 files of 6 MB. Paste and drop work too.',
+  attachWords: 'Attach up to 4 images, PDF, office or text files of 6 MB.',
   send: 'Send',
   stop: 'Stop',
   clear: 'New chat',
@@ -25,18 +24,16 @@ const en = {
   settings: 'Settings',
   system: 'Instructions',
   systemPlaceholder: 'You are a harbour master. Answer briefly.',
-  temperature: 'Temperature',
+  temperature: 'Temperature, 0–2',
   maximum: 'Maximum tokens',
   effort: 'Reasoning effort',
-  effortDefault: 'As the model is set',
-  asSet: 'What is empty stays as the model is set.',
-  storage: 'Kept in this browser until you start a new chat or sign out; above 4 MB without its files.',
+  default: 'Default',
+  storage: 'The chat is kept in this browser until you start a new one or sign out.',
 };
 
 const vi: typeof en = {
   conversation: 'Cuộc trò chuyện',
   empty: 'Hãy hỏi mô hình một điều',
-  emptyWords: 'Câu trả lời có thể có bảng, danh sách và mã. Bạn có thể đính kèm ảnh và tệp.',
   samples: [
     'So sánh ba cảng biển trong một bảng: quốc gia, sản lượng và điểm nổi bật.',
     'Viết hàm kiểm tra số IBAN và giải thích bằng danh sách.',
@@ -46,7 +43,7 @@ const vi: typeof en = {
   placeholder: 'Viết tin nhắn',
   keys: 'Enter để gửi, Shift+Enter để xuống dòng',
   attach: 'Đính kèm tệp',
-  attachWords: 'Ảnh, PDF, tệp văn phòng hoặc văn bản: tối đa 4 tệp, mỗi tệp 6 MB. Có thể dán hoặc kéo thả.',
+  attachWords: 'Đính kèm tối đa 4 ảnh, PDF, tệp văn phòng hoặc văn bản, mỗi tệp 6 MB.',
   send: 'Gửi',
   stop: 'Dừng',
   clear: 'Trò chuyện mới',
@@ -54,12 +51,11 @@ const vi: typeof en = {
   settings: 'Thiết lập',
   system: 'Chỉ dẫn',
   systemPlaceholder: 'Bạn là giám đốc cảng. Hãy trả lời ngắn gọn.',
-  temperature: 'Nhiệt độ',
+  temperature: 'Nhiệt độ, 0–2',
   maximum: 'Số token tối đa',
   effort: 'Mức suy luận',
-  effortDefault: 'Theo mô hình',
-  asSet: 'Ô để trống: theo thiết lập của mô hình.',
-  storage: 'Giữ trong trình duyệt này đến khi bạn mở cuộc trò chuyện mới hoặc đăng xuất; trên 4 MB thì không giữ tệp.',
+  default: 'Mặc định',
+  storage: 'Trình duyệt này giữ cuộc trò chuyện đến khi bạn mở cuộc mới hoặc đăng xuất.',
 };
 
 export const playgroundChat = { en, vi };
@@ -70,7 +66,7 @@ const scriptEn = {
   mockWords: 'A mock answered, because no real model is connected.',
   writeFirst: 'Write a message first.',
   notAnswered: 'Not answered.',
-  notSent: 'Not sent',
+  notSent: 'Not sent: the gateway cannot be reached',
   interrupted: 'The answer was interrupted.',
   stopped: 'You stopped this answer.',
   left: 'This answer stopped when you left the page. Retry to get it whole.',
@@ -118,7 +114,7 @@ const scriptVi: typeof scriptEn = {
   mockWords: 'Câu trả lời là mô phỏng vì chưa nối mô hình thật.',
   writeFirst: 'Hãy viết tin nhắn trước.',
   notAnswered: 'Chưa được trả lời.',
-  notSent: 'Chưa gửi',
+  notSent: 'Chưa gửi: không kết nối được dịch vụ',
   interrupted: 'Câu trả lời bị ngắt giữa chừng.',
   stopped: 'Bạn đã dừng câu trả lời này.',
   left: 'Câu trả lời dừng khi bạn rời trang. Hãy thử lại để nhận đủ.',

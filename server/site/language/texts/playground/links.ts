@@ -5,6 +5,7 @@
 
 const en = {
   title: 'Links',
+  one: 'One link',
   url: 'Public link',
   read: 'Extract',
   options: 'Options',
@@ -17,10 +18,13 @@ const en = {
   supported: 'Supported links',
   examples: 'Try one:',
   recordedExamples: 'Recorded samples, read without a network:',
+  readThis: 'Extract this link',
+  tryReal: (platform: string) => `Try a real ${platform} link`,
 };
 
 const vi: typeof en = {
   title: 'Liên kết',
+  one: 'Một liên kết',
   url: 'Liên kết công khai',
   read: 'Đọc',
   options: 'Tùy chọn',
@@ -33,12 +37,15 @@ const vi: typeof en = {
   supported: 'Liên kết được hỗ trợ',
   examples: 'Thử:',
   recordedExamples: 'Mẫu đã ghi sẵn, không cần mạng:',
+  readThis: 'Đọc liên kết này',
+  tryReal: (platform) => `Thử liên kết ${platform} thật`,
 };
 
 export const playgroundLinks = { en, vi };
 
 const enScript = {
   reading: 'Reading the link',
+  readingFrom: 'Reading from {platform}',
   done: 'Read.',
   noConnection: 'No connection. Retrying.',
   noDocument: 'The job ended without a document.',
@@ -137,6 +144,7 @@ const enScript = {
 
 const viScript: typeof enScript = {
   reading: 'Đang đọc liên kết',
+  readingFrom: 'Đang đọc từ {platform}',
   done: 'Đã đọc.',
   noConnection: 'Mất kết nối. Đang thử lại.',
   noDocument: 'Tác vụ kết thúc mà không có dữ liệu.',
