@@ -42,7 +42,7 @@ import {
   type StoredReference,
 } from './references.js';
 import { type FinishedImage, type ImageDelivery, type ImageFile, ResultFiles, targetOfRun } from './result-files.js';
-import { Thumbnails } from './thumbnails.js';
+import { Thumbnails, type ThumbnailUse } from './thumbnails.js';
 
 export interface ImageSubmitRequest extends ImageRequest, QueueShare {
   /** The owner, who may read the job. */
@@ -139,10 +139,10 @@ export interface Images {
    */
   file(name: string): Promise<ImageFile>;
   /**
-   * A small picture of a public file, for lists: WebP of at most 640 pixels on each side.
+   * A small picture of a public file, for lists: WebP of at most 640 pixels on each side, or 128 for a line.
    * @throws GatewayError as {@link file}; `queue_full`, `plugin_unavailable`.
    */
-  thumbnail(name: string): Promise<Media>;
+  thumbnail(name: string, use?: ThumbnailUse): Promise<Media>;
 }
 
 export function isTerminal({ state }: Pick<ImageJob, 'state'>): boolean {
@@ -355,8 +355,8 @@ export class ImageService implements Images {
     return this.#resultFiles.open(name);
   }
 
-  thumbnail(name: string): Promise<Media> {
-    return this.#thumbnails.get(name);
+  thumbnail(name: string, use: ThumbnailUse = 'card'): Promise<Media> {
+    return this.#thumbnails.get(name, use);
   }
 
   async #withPosition(record: JobRecord): Promise<ImageJob> {

@@ -12,10 +12,13 @@ import type { ImageFiles } from '../media/index.js';
 import { GatewayError } from '../runtime/index.js';
 import type { ResultFiles } from './result-files.js';
 
-/** Of the longer side, in pixels: twice the widest card, for dense screens. */
-const SIDE = 640;
+/** Of the longer side, in pixels: twice the widest card, and twice a line of a list or more, for dense screens. */
+const SIDES = { card: 640, line: 128 } as const;
 const MAX_CACHED_BYTES = 16 * 1024 * 1024;
 const TIMEOUT_MS = 20_000;
+
+/** What a picture is made for. */
+export type ThumbnailUse = keyof typeof SIDES;
 
 export class Thumbnails {
   readonly #files: Pick<ResultFiles, 'open'>;
@@ -32,26 +35,28 @@ export class Thumbnails {
   }
 
   /**
-   * A WebP of at most 640 pixels on each side.
+   * A WebP of at most 640 pixels on each side, or 128 for a line.
    * @param name Of the public file.
    * @throws GatewayError `file_not_found`, `file_expired`, `queue_full`, `plugin_unavailable`.
    */
-  async get(name: string): Promise<Media> {
+  async get(name: string, use: ThumbnailUse): Promise<Media> {
     // Also if it is cached: the file may have expired or been deleted.
     const file = await this.#files.open(name);
-    const cached = this.#cached.get(name);
+    const key = `${use} ${name}`;
+    const cached = this.#cached.get(key);
     if (cached) return cached;
-    const running = this.#running.get(name) ?? this.#make(name, file).finally(() => this.#running.delete(name));
-    this.#running.set(name, running);
+    const running =
+      this.#running.get(key) ?? this.#make(key, file, SIDES[use]).finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
     return running;
   }
 
-  async #make(name: string, file: Awaited<ReturnType<ResultFiles['open']>>): Promise<Media> {
+  async #make(key: string, file: Awaited<ReturnType<ResultFiles['open']>>, side: number): Promise<Media> {
     const stored = await file.read();
     if (!stored) throw new GatewayError('file_not_found', 'There is no such file.');
     const bytes = await buffer(stored.body);
-    const media = await this.#images.shrink(bytes, SIDE, AbortSignal.timeout(TIMEOUT_MS));
-    this.#cached.set(name, media);
+    const media = await this.#images.shrink(bytes, side, AbortSignal.timeout(TIMEOUT_MS));
+    this.#cached.set(key, media);
     return media;
   }
 }

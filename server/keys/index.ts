@@ -16,7 +16,7 @@ export {
 } from './authentication.js';
 export { InternalKeys } from './internal-key.js';
 export { BALANCE_PLAN_ID, decodeBalance, type KeyBalance, type KeyPayers, payersOf } from './key-balance.js';
-export type { KeyOwners } from './key-issue.js';
+export { INTERNAL_NAME, type KeyOwners } from './key-issue.js';
 export {
   type ApiKeyRecord,
   type ApiKeyRow,

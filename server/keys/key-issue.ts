@@ -141,7 +141,7 @@ function budgetIdsOf({ furtherBudgets }: PlanOfKey): readonly string[] {
 }
 
 /** Name of internal keys, in lists of usage. */
-const INTERNAL_NAME = 'Playground';
+export const INTERNAL_NAME = 'Playground';
 
 export interface InternalKeyIssue<Terms> {
   accountId: string;

@@ -12,11 +12,12 @@ import { type ParamsContext, paramOf, type RequestContext, type Route, readForm,
 import { NAMED_SIZES, shownImageModel } from '../images/index.js';
 import type { Prices } from '../prices/index.js';
 import type { JobCosts } from '../usage/index.js';
+import { type PictureView, THUMBNAILS } from './components/pictures.js';
 import type { Locale } from './language/index.js';
 import { imagePricesOf } from './model-views.js';
 import { OWN_PAGE_ROUTE } from './page.js';
 import { imagePage } from './pages/image.js';
-import { type ImageView, imagesPage, type PictureView, THUMBNAILS } from './pages/images.js';
+import { type ImageView, imagesPage } from './pages/images.js';
 import { loadImageOffer, type ModelChoice, type PlaygroundSources } from './playground-view.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
@@ -55,7 +56,8 @@ export function imagePageRoutes(services: ImagePageServices): Route[] {
       path: `${THUMBNAILS}/:name`,
       params: { name: { description: 'Name of the file.', example: 'img_0123456789abcdef.png' } },
       summary: 'Small picture of an image',
-      description: 'A WebP of at most 640 pixels on each side, for the list of images.',
+      description: 'A WebP for lists, of at most 640 pixels on each side.',
+      query: { small: { schema: Type.Literal('1'), description: 'At most 128 pixels on each side.' } },
       answers: { 200: { description: 'The picture.', type: 'image/webp' } },
       errors: ['file_not_found', 'file_expired', 'queue_full', 'not_signed_in'],
       handler: (context) => pages.sendThumbnail(context),
@@ -137,7 +139,10 @@ class ImagePages {
   async sendThumbnail(context: ParamsContext): Promise<void> {
     const { sessions, gateway } = this.#services;
     await sessions.require(context);
-    const { bytes, contentType } = await gateway.images.thumbnail(paramOf(context, 'name'));
+    const { bytes, contentType } = await gateway.images.thumbnail(
+      paramOf(context, 'name'),
+      textOf(context.query.small) === '1' ? 'line' : 'card',
+    );
     context.set({ 'Content-Type': contentType, 'Cache-Control': 'private, max-age=86400, immutable' });
     context.body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
@@ -217,7 +222,7 @@ function viewOf(job: ImageJob, cost: string | undefined): ImageView {
 }
 
 /** Pages load files from their own origin. */
-function pictureOf({ image, delivery }: ImageJob): PictureView | undefined {
+export function pictureOf({ image, delivery }: ImageJob): PictureView | undefined {
   if (!image || delivery === 'inline') return undefined;
   const { name, width, height, bytes } = image;
   return { src: `/v1/images/files/${name}`, fileName: name, width, height, bytes };

@@ -43,6 +43,7 @@ import { assetRoutes } from './assets.js';
 import { type Brand, brandRoutes, MEDIAGATE } from './brand.js';
 import { discoveryRoutes } from './discovery.js';
 import { type ImagePageServices, imagePageRoutes } from './image-pages.js';
+import { type JobSources, loadLatestJobs } from './job-views.js';
 import { type Locale, languageRoutes, localeOf } from './language/index.js';
 import { loadModels } from './model-views.js';
 import { orderPageRoutes } from './order-pages.js';
@@ -71,7 +72,7 @@ interface SiteServices
   mcpEnabled: boolean;
   users: Pick<Users, 'list' | 'setLanguage'>;
   accounts: Pick<Accounts, 'preview'>;
-  jobs: DashboardSources['jobs'] & ImagePageServices['jobs'];
+  jobs: JobSources['jobs'] & ImagePageServices['jobs'];
   orders: DashboardSources['orders'];
   identity: Identity;
   catalogue: Catalogue;
@@ -242,15 +243,16 @@ class SitePages {
     const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const { signedIn, locale } = visit;
-    const { view, jobs, orders, payments, catalogue, clock } = this.#services;
-    const sources = { view, jobs, orders, payments, catalogue, now: clock.now() };
-    const [dashboard, agents] = await Promise.all([
+    const { view, orders, payments, catalogue, clock } = this.#services;
+    const sources = { view, orders, payments, catalogue, now: clock.now() };
+    const [dashboard, jobs, agents] = await Promise.all([
       loadDashboard(sources, signedIn.user, locale),
+      loadLatestJobs(this.#services, signedIn.user.accountId),
       this.#services.authorization.connections(signedIn.user.id),
     ]);
     const nextSteps = signedIn.user.role === 'operator' ? this.#nextSteps() : undefined;
     const hasPasskeys = this.#services.identity.status().passkeys.state === 'ready';
-    sendTo(context, visit, dashboardPage({ ...dashboard, agents, nextSteps, hasPasskeys }, locale));
+    sendTo(context, visit, dashboardPage({ ...dashboard, jobs, agents, nextSteps, hasPasskeys }, locale));
   }
 
   async sendPlayground(context: RequestContext): Promise<void> {

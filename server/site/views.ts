@@ -4,12 +4,10 @@
  * valid key. Prices are omitted unless the catalogue makes them public. Texts are those of the locale.
  */
 
-import type { JobState } from '../../core/contracts/index.js';
-import type { Jobs } from '../../core/jobs/index.js';
 import type { AccountOverview, AccountView, OverviewKey, PlanPreview, UserRecord } from '../accounts/index.js';
 import { type BudgetState, MICROS } from '../budgets/index.js';
 import { dayOf, minorDigits } from '../format/index.js';
-import { type ApiKeyRecord, GRANTS, type Grant, type KeyGrant, keyState } from '../keys/index.js';
+import { type ApiKeyRecord, GRANTS, type Grant, INTERNAL_NAME, type KeyGrant, keyState } from '../keys/index.js';
 import { isOpen, type OrderRecord, type OrderState, type Orders, type PaymentService } from '../payments/index.js';
 import { type Catalogue, DEFAULT_CATALOGUE, isOffered, OPERATOR_PLAN, type Plan, planGrants } from '../plans/index.js';
 import {
@@ -36,13 +34,11 @@ import type {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SHOWN_DAYS = 30;
-const SHOWN_JOBS = 8;
 const SHOWN_ORDERS = 6;
 const LISTED_ORDERS = 100;
 
 export interface DashboardSources {
   view: AccountView;
-  jobs: Pick<Jobs, 'latest'>;
   orders: Pick<Orders, 'list'>;
   payments: Pick<PaymentService, 'balanceOf'>;
   catalogue: Catalogue;
@@ -50,18 +46,17 @@ export interface DashboardSources {
   now: number;
 }
 
-/** Data of a user's dashboard. @throws GatewayError `upstream_unavailable`. */
+/** Data of a user's dashboard, without the jobs. @throws GatewayError `upstream_unavailable`. */
 export async function loadDashboard(
   sources: DashboardSources,
   user: UserRecord,
   locale: Locale,
-): Promise<DashboardView> {
+): Promise<Omit<DashboardView, 'jobs'>> {
   const { view, catalogue, now } = sources;
   const { accountId } = user;
   const range = { from: dayOf(now - (SHOWN_DAYS - 1) * DAY_MS), to: dayOf(now) };
-  const [{ account, budget, keys, totals, currency }, jobs, orders, balance] = await Promise.all([
+  const [{ account, budget, keys, totals, currency }, orders, balance] = await Promise.all([
     view.overview(user, range),
-    sources.jobs.latest(accountId, SHOWN_JOBS),
     sources.orders.list({ accountId, limit: LISTED_ORDERS }),
     sources.payments.balanceOf(user),
   ]);
@@ -72,7 +67,6 @@ export async function loadDashboard(
     rateLimits: describeRateLimits(keys, locale),
     ...divideByKey({ keys, totals, range }, locale),
     costs: describeCosts(totals, currency, locale),
-    jobs,
     balance,
     orders: describeOrders(orders, { catalogue, locale }),
   };
@@ -192,7 +186,8 @@ function divideByKey(
   const names = groups.slice(0, CHART_COLOURS - 1).map(({ name }) => name);
   const parts = partsOf(totals, { range, dimension: 'key', names }, new Set());
   if (parts.length < 2) return { usage: days, usedKeys: [] };
-  const nameOf = (id: string) => keys.find(({ record }) => record.id === id)?.record.name ?? id;
+  // Of the keys that were used, lists of keys omit the internal one alone.
+  const nameOf = (id: string) => keys.find(({ record }) => record.id === id)?.record.name ?? INTERNAL_NAME;
   return {
     usage: days.map((day, at) => ({ ...day, parts: parts.map((part) => part.days[at]?.counts.requests ?? 0) })),
     usedKeys: parts.map(({ name }) => (name === undefined ? t.others : nameOf(name))),
@@ -407,14 +402,6 @@ function planView(plan: Plan, words: PlanWords): PlanView {
   };
 }
 
-const JOB_TONES: Readonly<Record<JobState, Tone>> = {
-  queued: 'plain',
-  running: 'warn',
-  completed: 'good',
-  failed: 'bad',
-  cancelled: 'plain',
-};
-
 const ORDER_TONES: Readonly<Record<OrderState, Tone>> = {
   pending: 'warn',
   underpaid: 'warn',
@@ -424,10 +411,6 @@ const ORDER_TONES: Readonly<Record<OrderState, Tone>> = {
   refunded: 'plain',
   needs_review: 'warn',
 };
-
-export function jobBadge(state: JobState, { texts }: Locale): Html {
-  return badge(texts.words.jobStates[state], JOB_TONES[state]);
-}
 
 export function orderBadge(state: OrderState, { texts }: Locale): Html {
   return badge(texts.words.orderStates[state], ORDER_TONES[state]);

@@ -5,7 +5,6 @@
  * A fresh account has first steps in place of usage, keys, jobs and orders.
  */
 
-import type { JobRecord } from '../../../core/jobs/index.js';
 import type { BalanceState } from '../../accounts/index.js';
 import type { ConnectionRecord } from '../../identity/index.js';
 import { isValidState } from '../../keys/index.js';
@@ -15,8 +14,9 @@ import { accountPages, linkTo } from '../components/filters.js';
 import { type KeyView, renderKeyCreation, renderKeyHead, renderNewKey } from '../components/keys.js';
 import type { Locale } from '../language/index.js';
 import { bar, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
-import { jobBadge, orderBadge } from '../views.js';
+import { orderBadge } from '../views.js';
 import { renderConnections } from './agents.js';
+import { type JobView, renderJobs } from './dashboard-jobs.js';
 import { type NextSteps, renderFirstRun, renderNextSteps } from './next-steps.js';
 
 /** The remaining amount of one limit of a plan. */
@@ -56,7 +56,8 @@ export interface DashboardView {
   usedKeys: readonly string[];
   /** Default: there are no prices, and no costs are shown. */
   costs?: CostsView | undefined;
-  jobs: readonly JobRecord[];
+  /** Newest first. */
+  jobs: readonly JobView[];
   orders: OrdersView;
   /** Undefined if the account has none. */
   balance: BalanceState | undefined;
@@ -159,29 +160,6 @@ ${rateLimits.families.map(
 ${remaining === 0 && resetMs > 0 && html`<p class="small muted">${t.oneMore(Math.ceil(resetMs / 1_000))}</p>`}`,
 )}
 <p class="small muted">${t.ofKey(html`<bdi>${rateLimits.keyName}</bdi>`)}</p></section>`;
-}
-
-function renderJobs(jobs: readonly JobRecord[], locale: Locale): Html {
-  const { texts, minute } = locale;
-  const t = texts.dashboard.jobs;
-  return html`<section class="card stack" aria-labelledby="jobs"><h2 id="jobs">${t.title}</h2>
-${
-  jobs.length === 0
-    ? emptyState(t.none, t.noneWords)
-    : html`<ul class="rows rows-tight">${jobs.map(
-        (
-          job,
-        ) => html`<li><div>${job.kind === 'image' ? html`<a href="/images/${job.id}">${texts.words.jobs.image}</a>` : html`<span>${texts.words.jobs[job.kind]}</span>`}
-<span class="small muted"><code class="clip" title="${job.id}">${job.id}</code></span></div>
-<div class="rows-end">${jobBadge(job.state, locale)}<span class="small muted">${minute(job.createdAt)}${took(job, locale)}</span></div></li>`,
-      )}</ul>`
-}</section>`;
-}
-
-function took({ startedAt, finishedAt }: JobRecord, { texts, count }: Locale): string | false {
-  return (
-    startedAt !== null && finishedAt !== null && texts.dashboard.jobs.took(count((finishedAt - startedAt) / 1_000))
-  );
 }
 
 function renderOrders({ latest, older }: OrdersView, locale: Locale): Html {

@@ -6,10 +6,11 @@
 
 import { NAMED_SIZES } from '../../images/index.js';
 import { linkTo } from '../components/filters.js';
+import type { PictureView } from '../components/pictures.js';
 import type { Locale } from '../language/index.js';
 import { type Html, type HtmlValue, html, type Page, scriptedButton } from '../page.js';
 import type { ModelChoice } from '../playground-view.js';
-import { deleteForm, type ImageView, imageCard, type PictureView } from './images.js';
+import { deleteForm, type ImageView, imageCard } from './images.js';
 import { modelSelect, runCost } from './playground-forms.js';
 
 export interface OneImageView {

@@ -8,6 +8,7 @@
 import type { JobState } from '../../../core/contracts/index.js';
 import { NAMED_SIZES } from '../../images/index.js';
 import { accountPages, linkTo } from '../components/filters.js';
+import { type PictureView, thumbnailOf } from '../components/pictures.js';
 import { pager } from '../components/table.js';
 import type { Locale } from '../language/index.js';
 import { badge, emptyState, type Html, html, type Page, scriptedButton } from '../page.js';
@@ -42,14 +43,6 @@ export interface ImageRequestView {
   /** Number of input images. */
   references: number;
   hasMask: boolean;
-}
-
-export interface PictureView {
-  src: string;
-  fileName: string;
-  width: number;
-  height: number;
-  bytes: number;
 }
 
 export interface ImagesView {
@@ -158,12 +151,6 @@ function cardFrame(image: ImageView, locale: Locale): Html {
   const label = t.openImage(short(request?.prompt ?? t.anImage));
   return html`<a class="image-frame image-open" href="${PATH}/${id}"><span class="visually-hidden">${label}</span>
 <img src="${thumbnailOf(picture)}" alt="" width="${width}" height="${height}" loading="lazy" decoding="async">${state === 'completed' ? '' : badge(t.states[state])}</a>`;
-}
-
-export const THUMBNAILS = `${PATH}/thumbnails`;
-
-export function thumbnailOf({ fileName }: PictureView): string {
-  return `${THUMBNAILS}/${fileName}`;
 }
 
 /** As the picture will be, while it is made. */

@@ -86,6 +86,20 @@ describe('pages of images', () => {
     expect((await load()).status).to.be.oneOf([404, 410]);
   });
 
+  it('have a line on the dashboard each, with its prompt, its size and a smaller picture', async () => {
+    const id = await make(HOSTILE);
+    const page = await read('/dashboard');
+    expect(page).to.contain(`<a href="/images/${id}"><bdi>&quot;&gt;&lt;script&gt;`).and.not.contain(HOSTILE);
+    expect(page).to.contain('1536 × 1024').and.contain(`title="${id}"`);
+    const [, picture = ''] = /<img class="job-picture" src="([^"]+)" alt="" width="44" height="44"/.exec(page) ?? [];
+    const cookie = `mediagate=${ann.cookie(app.url, 'mediagate')}`;
+    const answer = await fetch(app.url + picture, { headers: { cookie } });
+    const { width, height } = await sharp(Buffer.from(await answer.arrayBuffer())).metadata();
+    expect([answer.headers.get('content-type'), width, height]).to.deep.equal(['image/webp', 128, 85]);
+    expect(await read('/dashboard', bob)).not.to.contain(id);
+    await remove(id);
+  });
+
   it('offer a seed to a model that uses one, and to no other', async () => {
     const page = await read('/images');
     expect(page).to.match(/<option value="[^"]+"[^>]* data-takes-seed>/);

@@ -61,6 +61,8 @@ const en = {
     none: 'No jobs in the last days',
     noneWords: html`Images and shop links run as jobs. <a href="/setup">The setup page</a> has a first request.`,
     took: (seconds: string) => `, ${seconds} s`,
+    linkOf: (platform: string) => `${platform} link`,
+    transcriptOf: (platform: string) => `${platform} transcript`,
   },
   orders: {
     all: 'All orders',
@@ -151,6 +153,8 @@ const vi: typeof en = {
     none: 'Mấy ngày qua không có tác vụ',
     noneWords: html`Ảnh và liên kết cửa hàng chạy dưới dạng tác vụ. <a href="/setup">Trang cài đặt</a> có yêu cầu mẫu.`,
     took: (seconds) => `, ${seconds} giây`,
+    linkOf: (platform) => `Liên kết ${platform}`,
+    transcriptOf: (platform) => `Bản chép lời ${platform}`,
   },
   orders: {
     all: 'Tất cả đơn hàng',
