@@ -22,8 +22,10 @@ function claudeCode(url: string, signsIn: boolean): SetupClient {
     title: 'Claude Code',
     ...(signsIn && { signsIn }),
     summary: signsIn
-      ? 'Adds the tools to Claude Code in a project. The file waits for your approval, which Claude Code asks for at its next start; then enter /mcp there to sign in.'
+      ? 'Adds the tools to Claude Code; enter /mcp there to sign in. For all who work on a project, the file does the same: Claude Code asks once before it uses it.'
       : 'Adds the tools to Claude Code in a project. The file waits for your approval, which Claude Code asks for at its next start. The key comes from the environment.',
+    // A header in this command would put the key into a file.
+    ...(signsIn && { add: `claude mcp add --transport http mediagate ${shellWord(url)}` }),
     files: [{ path: '.mcp.json', language: 'json', content: json({ mcpServers: { mediagate: server } }) }],
     commands: ['claude mcp list'],
   };
@@ -39,6 +41,7 @@ function codex(url: string, signsIn: boolean): SetupClient {
     summary: signsIn
       ? 'Adds the tools to Codex, and signs in.'
       : 'Adds the tools to Codex, which takes the key from the environment.',
+    add: `codex mcp add mediagate --url ${shellWord(url)}${signsIn ? '' : ` --bearer-token-env-var ${KEY_VARIABLE}`}`,
     files: [{ path: '~/.codex/config.toml', language: 'toml', content }],
     commands: signsIn ? ['codex mcp login mediagate', 'codex mcp list'] : ['codex mcp list'],
   };
@@ -56,6 +59,9 @@ function vscode(url: string, signsIn: boolean): SetupClient {
     summary: signsIn
       ? 'Adds the tools to the agents of VS Code in a project. It opens the sign-in by itself.'
       : 'Adds the tools to the agents of VS Code in a project. It asks for the key once, and keeps it.',
+    ...(signsIn && {
+      add: `code --add-mcp ${shellWord(JSON.stringify({ name: 'mediagate', ...servers.mediagate }))}`,
+    }),
     files: [
       {
         path: '.vscode/mcp.json',

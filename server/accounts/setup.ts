@@ -36,6 +36,7 @@ export const SetupClientSchema = Type.Object({
   summary: field(Text, 'How the client is set up, in a sentence.'),
   signsIn: optional(Type.Literal(true), 'The client signs in by itself, and needs no API key. Absent otherwise.'),
   wire_api: optional(Text, "The route that it uses, in the client's own words."),
+  add: optional(Text, 'A shell command that does what the files do. Absent if there is none.'),
   files: field(
     Type.Array(
       Type.Object({
@@ -241,10 +242,11 @@ export function encodeSetup(guide: SetupGuide) {
 /** The same as text, for people and agents. */
 export function renderSetup(guide: SetupGuide): string {
   const { baseUrl, clients } = guide;
-  const sections = clients.map(({ title, summary, files, commands }) => {
+  const sections = clients.map(({ title, summary, add, files, commands }) => {
     const parts = [
       `## ${title}`,
       summary,
+      ...(add === undefined ? [] : [fenced('sh', add), 'Or, in place of this command:']),
       ...files.map(({ path, language, content }) => `\`${path}\`\n\n${fenced(language, content)}`),
       fenced('sh', commands.join('\n')),
     ];

@@ -75,12 +75,20 @@ const PATHS = [
 ];
 const PLACES = ['playground', 'models', 'setup', 'docs'] as const;
 
+const MAX_QUERY = 100;
+
+/** The words of a path, to search for them. */
+function wordsOf(at: string): string {
+  const words = at.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
+  return words.join(' ').slice(0, MAX_QUERY);
+}
+
 /** Where a wrong address may have been meant to lead. */
 function otherPages(at: string, locale: Locale): Html {
   const { failure: t, layout, documentation } = locale.texts;
   const meant = closestMatch(at, PATHS);
   return html`${meant !== undefined && html`<div class="row"><a class="button" href="${meant}">${t.meant(meant)}</a></div>`}
-<form class="form-row" role="search" action="/docs/search"><div class="field"><label for="failure-query">${documentation.searchLabel}</label><input class="input" id="failure-query" name="q" type="search" maxlength="100" required></div><button class="button${meant !== undefined && html` button-quiet`}">${documentation.search}</button></form>
+<form class="form-row" role="search" action="/docs/search"><div class="field"><label for="failure-query">${documentation.searchLabel}</label><input class="input" id="failure-query" name="q" type="search" value="${wordsOf(at)}" maxlength="${MAX_QUERY}" required></div><button class="button${meant !== undefined && html` button-quiet`}">${documentation.search}</button></form>
 <ul class="failure-places">${PLACES.map((place) => html`<li><a href="/${place}">${layout[place]}</a><span class="small muted">${t.places[place]}</span></li>`)}</ul>
 ${locale.brand.support !== undefined && html`<div class="row">${supportLink(locale)}</div>`}`;
 }

@@ -52,6 +52,8 @@ export interface PlaygroundView {
   platforms: readonly { key: string; name: string }[];
   /** Of a link, at most; empty if that is not known. */
   linkPrices: readonly PriceLine[];
+  /** A link that the address names; it is not read before the visitor asks for it. */
+  link?: string;
   /** A link of each platform to try. */
   examples: readonly LinkExample[];
   /** Whether recorded replies answer the examples, without the platforms. */

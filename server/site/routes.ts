@@ -259,7 +259,8 @@ class SitePages {
     const visit = await ownVisitOf(context, this.#services.sessions);
     if (!visit) return;
     const playground = await loadPlayground(this.#services, visit.signedIn.user, visit.locale);
-    sendTo(context, visit, playgroundPage(playground, visit.locale));
+    const { link } = context.query;
+    sendTo(context, visit, playgroundPage({ ...playground, ...(typeof link === 'string' && { link }) }, visit.locale));
   }
 
   async sendPayment(context: ParamsContext): Promise<void> {

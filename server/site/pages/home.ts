@@ -27,6 +27,7 @@ export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
   const { plans, hasLinks, isSignedIn } = view;
   const { home: all } = locale.texts;
   const t = hasLinks ? all : { ...all, ...all.withoutLinks };
+  const quiet = hasLinks && ' button-quiet';
   const { isOwn } = locale.brand;
   return {
     title: t.title,
@@ -37,9 +38,10 @@ export function homePage(view: HomeView, locale: Locale): Omit<Page, 'viewer'> {
 <div class="hero-words">
 <h1>${t.headline}</h1>
 <p>${isOwn ? t.ownLead : t.lead}</p>
+${hasLinks && linkForm(isSignedIn, locale)}
 <div class="row">
-${isSignedIn ? html`<a class="button" href="/dashboard">${t.openDashboard}</a>` : html`<a class="button" href="/login">${t.getKey}</a>`}
-<a class="button button-quiet" href="/setup">${t.seeSetup}</a>
+${isSignedIn ? html`<a class="button${quiet}" href="/dashboard">${t.openDashboard}</a>` : html`<a class="button${quiet}" href="/login">${t.getKey}</a>`}
+<a href="/setup">${t.seeSetup}</a>
 </div>
 </div>
 ${hasLinks ? exampleDocument(locale, 'below') : exampleImage(locale)}
@@ -57,6 +59,12 @@ ${t.steps.map(({ title, words }) => html`<li><h3>${title}</h3><p>${words}</p></l
 </ol>
 </section>`,
   };
+}
+
+/** Leads to the playground with the link; a sign-in in between keeps it. */
+function linkForm(isSignedIn: boolean, { texts: { home: t } }: Locale): Html {
+  return html`<form class="hero-link" action="/playground"><div class="form-row"><div class="field"><label class="visually-hidden" for="hero-link">${t.pasteLink}</label><input class="input" id="hero-link" name="link" type="url" required maxlength="2048" placeholder="${t.pasteLink}" autocomplete="off" spellcheck="false"></div><button class="button">${t.extract}</button></div>${!isSignedIn && html`<p class="small muted">${t.keepsLink}</p>`}</form>
+`;
 }
 
 function renderJobs({ baseUrl, platforms, models, hasLinks }: HomeView, locale: Locale): Html {

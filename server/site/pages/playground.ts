@@ -59,7 +59,7 @@ ${workForm(
     grant: 'extract',
     content: html`<div class="form-row">
 <div class="field"><label for="link-url">${t.url}</label>
-<input class="input" id="link-url" name="url" type="text" required maxlength="2048" placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
+<input class="input" id="link-url" name="url" type="text" required maxlength="2048"${view.link !== undefined && html` value="${view.link}"`} placeholder="https://" autocomplete="off" spellcheck="false" inputmode="url"></div>
 ${scriptedButton(t.read)}
 </div>
 ${examples.length > 0 && exampleLinks(view, locale)}

@@ -1,6 +1,6 @@
 /*
- * The setup page in three steps: a key, a client with commands to copy, and a first request that shows whether it works.
- * Below are the pages that come next.
+ * The setup page in three steps: a key in the environment, a client with commands to copy, and a first request that shows
+ * whether it works. Below are the pages that come next.
  */
 
 import { KEY_VARIABLE, type SetupClient } from '../../accounts/index.js';
@@ -18,6 +18,12 @@ export interface SetupView {
 
 export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.setup;
+  const env = clients.find(({ id }) => id === 'env');
+  const check = checkOf(baseUrl);
+  // The last step has this command.
+  const others = clients
+    .filter((client) => client !== env)
+    .map((client) => ({ ...client, commands: client.commands.filter((command) => command !== check) }));
   return {
     title: t.title,
     description: t.description,
@@ -27,12 +33,13 @@ export function setupPage({ clients, baseUrl, isSignedIn, connects }: SetupView,
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
 <ol class="setup-steps">
 <li><h2>${t.steps.key}</h2><p class="muted">${t.keyWords(html`<code>${KEY_VARIABLE}</code>`)}</p>
-<p><a class="button button-small" href="${isSignedIn ? '/keys' : '/login?return_to=/keys'}">${isSignedIn ? t.toKeys : t.signIn}</a></p></li>
+<p><a class="button button-small" href="${isSignedIn ? '/keys' : '/login?return_to=/keys'}">${isSignedIn ? t.toKeys : t.signIn}</a></p>
+${env && codeBlock({ id: 'setup-env', title: t.environment, text: shellOf(env.commands).replace('your API key', t.yourKey), language: 'sh' }, locale)}</li>
 <li><h2>${t.steps.client}</h2>
 <dl class="facts setup-facts">${setupFact('setup-address', t.address, `${baseUrl}/v1`, locale)}${setupFact('setup-header', t.header, `Authorization: Bearer $${KEY_VARIABLE}`, locale)}</dl>
-${clientTabs(clients, locale)}</li>
+${clientTabs(others, locale)}</li>
 <li><h2>${t.steps.check}</h2><p class="muted">${t.checkWords}</p>
-${codeBlock({ id: 'setup-check', title: 'curl', text: checkOf(baseUrl) }, locale)}
+${codeBlock({ id: 'setup-check', title: 'curl', text: check }, locale)}
 <p class="small muted">${t.checkHelp}</p></li>
 </ol>
 ${nextPages(connects, locale)}
@@ -82,14 +89,20 @@ ${codeOf(client, locale)}
 </div>`;
 }
 
-function codeOf({ id, files, commands }: SetupClient, locale: Locale): Html {
+function codeOf({ id, add, files, commands }: SetupClient, locale: Locale): Html {
+  const t = locale.texts.setup;
+  const language = 'sh';
+  // Commands that only list what was added.
+  const isCheck = commands.every((command) => command.endsWith(' list'));
   const blocks = [
-    ...files.map(({ path, content }, index) => ({
+    ...(add === undefined ? [] : [{ id: `${id}-add`, title: t.shell, text: add, language }]),
+    ...files.map((file, index) => ({
       id: `${id}-file-${index + 1}`,
-      title: path,
-      text: content.trimEnd(),
+      title: add === undefined ? file.path : t.orFile(file.path),
+      text: file.content.trimEnd(),
+      language: file.language,
     })),
-    { id: `${id}-shell`, title: locale.texts.setup.shell, text: shellOf(commands), language: 'sh' },
+    { id: `${id}-shell`, title: isCheck ? t.steps.check : t.shell, text: shellOf(commands), language },
   ];
   return html`${blocks.map((block) => codeBlock(block, locale))}`;
 }

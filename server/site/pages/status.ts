@@ -1,8 +1,7 @@
 /*
  * The public status page: the whole in one sentence with the parts that are disturbed, open and planned incidents first,
  * then every part with its state now and a band of its last 24 hours, then incidents that ended. A band is drawn on the
- * server, has equal neighbours as one bar, and its disturbances as words for screen readers. In the first hour there are
- * no bands. Works without scripts.
+ * server, has equal neighbours as one bar, and its disturbances as words for screen readers. Works without scripts.
  */
 
 import {
@@ -43,7 +42,6 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
   const now = overallState(shown);
   const state = now === 'ok' && isDisturbed ? 'degraded' : now;
   const disturbed = shown.filter((part) => part.state !== 'ok');
-  const hasHistory = shown.some(({ history }) => history.fine !== undefined);
   const words = state === 'ok' && shown.some(isWorkingMock) ? t.overall.mocks : t.overall[state];
   return {
     title: t.title,
@@ -54,8 +52,7 @@ export function statusPage({ report, hasLinks }: StatusView, locale: Locale): Om
 <div class="page-head"><h1>${t.title}</h1></div>
 <div class="card status-overall row row-apart status-${state}"><div><strong>${words}</strong>${disturbed.length > 0 && html`<p class="small">${t.affected(locale.allOf(disturbed.map((part) => plainNameOf(part, locale))))}</p>`}${incidentLinks(open, at, locale)}</div><span class="small">${t.asOf} ${minute(at)}</span></div>
 ${open.length > 0 && html`<h2 class="visually-hidden" id="open-incidents">${t.openIncidents}</h2><ul class="stack" aria-labelledby="open-incidents">${open.map((one) => renderIncident(one, at, locale))}</ul>`}
-${hasHistory ? renderLegend(locale) : html`<p class="small muted">${t.fresh}</p>`}
-${GROUPS.map((group) => renderGroup(group, shown, { since: report.since, hasHistory }, locale))}
+${GROUPS.map((group) => renderGroup(group, shown, report.since, locale))}
 <section class="stack model-kind" aria-labelledby="incidents"><h2 id="incidents">${t.incidents}</h2>
 ${incidents === undefined ? emptyState(t.unread, '') : ended.length === 0 && open.length === 0 && emptyState(t.noIncidents, t.noIncidentsWords)}
 ${ended.length > 0 && html`<ul class="stack">${ended.map((one) => renderIncident(one, at, locale))}</ul>`}
@@ -85,32 +82,27 @@ function renderLegend({ texts: { status: t } }: Locale): Html {
   return html`<p class="small muted status-legend"><span>${t.bars}</span>${LEGEND.map((state) => html` <span class="status-key"><svg viewBox="0 0 1 1" width="10" height="10" aria-hidden="true"><rect class="band-${state}" width="1" height="1"/></svg> ${t.states[state]}</span>`)}</p>`;
 }
 
-/** Of all parts together: when their bands begin, and whether there is enough for bands. */
-interface Bands {
-  since: number;
-  hasHistory: boolean;
-}
-
-function renderGroup(group: StatusPart['group'], parts: readonly Part[], bands: Bands, locale: Locale): Html | false {
+/** The first one explains its bars. */
+function renderGroup(group: StatusPart['group'], parts: readonly Part[], since: number, locale: Locale): Html | false {
   const own = parts.filter((part) => part.group === group);
   if (own.length === 0) return false;
   const t = locale.texts.status;
-  const hasBand = bands.hasHistory && !own.every(isWorkingMock);
+  const hasBand = !own.every(isWorkingMock);
   return html`<section class="card stack" aria-labelledby="group-${group}">
-<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasBand && html`<span class="small muted">${t.lastDay}</span>`}</div>
+<div class="row row-apart"><h2 id="group-${group}">${t.groups[group]}</h2>${hasBand && (group === GROUPS[0] ? renderLegend(locale) : html`<span class="small muted">${t.lastDay}</span>`)}</div>
 ${own.some(isWorkingMock) && html`<p class="small muted">${t.mocks}</p>`}
-<ul class="status-parts${!hasBand && ' status-plain'}">${own.map((part) => renderPart(part, bands, locale))}${hasBand && html`<li class="status-scale" aria-hidden="true">${t.scale.map((words) => html`<span>${words}</span>`)}</li>`}</ul>
+<ul class="status-parts">${own.map((part) => renderPart(part, since, locale))}${hasBand && html`<li class="status-scale" aria-hidden="true">${t.scale.map((words) => html`<span>${words}</span>`)}</li>`}</ul>
 </section>`;
 }
 
-function renderPart(part: Part, { since, hasHistory }: Bands, locale: Locale): Html {
+function renderPart(part: Part, since: number, locale: Locale): Html {
   const { history } = part;
   const t = locale.texts.status;
   const percent =
     history.fine === undefined
       ? t.unknown
       : html`${percentOf(history.fine, locale)}<span class="visually-hidden"> ${t.fine}</span>`;
-  const hasBand = hasHistory && !isWorkingMock(part);
+  const hasBand = !isWorkingMock(part);
   return html`<li class="stack-small"><div class="status-head"><h3>${nameOf(part, locale)}</h3><span class="row">${hasBand && html`<span class="small muted figures">${percent}</span>`}${stateBadge(part, locale)}</span></div>
 ${hasBand && renderBand(history.states, since, locale)}
 ${part.group === 'platform' && part.probe && html`<p class="small muted">${renderProbe(part.probe, locale)}</p>`}</li>`;

@@ -98,8 +98,7 @@ describe('pages of the site in a real browser', () => {
 
   it('move through the tabs by arrow keys, and reopen the one in the address', async () => {
     await page.goto(`${app.url}/setup`);
-    await page.getByRole('tab', { name: 'Environment' }).focus();
-    await page.keyboard.press('ArrowRight');
+    await page.getByRole('tab', { name: 'curl' }).focus();
     await page.keyboard.press('ArrowRight');
     expect(await page.getByRole('tabpanel').count()).to.equal(1);
     expect(await page.getByRole('tabpanel', { name: 'Node.js' }).textContent()).to.contain(
@@ -199,7 +198,7 @@ describe('pages of the site in a real browser', () => {
     await page.goto(`${app.url}/plans`);
     await page.getByRole('button', { name: 'Choose 100M tokens' }).click();
     await page.waitForURL(/\/pay\/MG[0-9A-Z]{8}$/);
-    await page.getByText('€49.00').waitFor();
+    await page.getByText('€49.00', { exact: true }).waitFor();
     const picture = page.getByRole('img', { name: 'QR code' });
     expect(await picture.evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth > 0)).to.equal(
       true,

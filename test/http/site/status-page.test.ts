@@ -83,8 +83,10 @@ describe('status page', () => {
     expect(names.filter((name) => name.includes('m-5.5'))).to.deep.equal([`Text m-5.5, ${HOSTILE}`]);
     const mock = page('.status-parts li:not(.status-scale)').filter((_, one) => page(one).text().includes('m-5.5'));
     expect(mock.find('.badge').text()).to.equal('Mock');
-    // Bands come with the first hour.
-    expect(page('.status-parts .band')).to.have.length(0);
+    // A mock has no band. In the first hour the others have no share yet.
+    expect(mock.find('.band')).to.have.length(0);
+    expect(page('.status-parts .band')).to.have.length(8);
+    expect(page('.status-parts .figures').first().text()).to.equal('–');
     for (const hidden of ['secret', 'connected', 'DE8937', '<script>alert']) expect(text).not.to.contain(hidden);
     expect(page('.status-overall').text()).to.contain('The gateway is operational');
     expect(Buffer.byteLength(text)).to.be.below(80_000);
@@ -151,7 +153,7 @@ describe('status page', () => {
     const named = page('.status-overall a').toArray();
     expect(named.map((one) => page(one).text())).to.deep.equal([HOSTILE, 'New disk']);
     for (const one of named) expect(page(page(one).attr('href') ?? '')).to.have.length(1);
-    expect(page('.status-overall').text()).to.contain('Open incidents:').and.to.contain('Planned:');
+    expect(page('.status-overall').text()).to.contain('Reported by the operator:').and.to.contain('Planned:');
     const update = await run('update', id, 'A disk is full.', '--state', 'identified', '--json');
     expect(JSON.parse(update.stdout)).to.include({ state: 'identified' });
     expect((await run('update', id, 'x', '--state', 'bad')).code).to.equal(2);

@@ -10,7 +10,9 @@ const en = {
   lead: 'From a key to a first answer in three steps.',
   steps: { key: 'Create a key', client: 'Set up a client', check: 'Check that it works' },
   keyWords: (variable: Html) =>
-    html`It is shown once. Keep it in ${variable}: all examples read it there, so that it never gets into a file that is shared.`,
+    html`It is shown once. Keep it in ${variable}, out of code and shared files: all examples read it there. Clients of OpenAI’s API read the other two.`,
+  /** In a command, in place of the key. */
+  yourKey: 'your API key',
   toKeys: 'Open the keys',
   signIn: 'Sign in to create one',
   checkWords: 'This request costs nothing. With status 200 it lists the models that the key may use, and all is ready.',
@@ -27,22 +29,28 @@ const en = {
   address: 'Address',
   header: 'Header',
   clients: 'Clients',
+  environment: 'Environment',
   shell: 'Shell',
+  /** The title of a file that does what a command above does. */
+  orFile: (path: string) => `${path}, in place of the command`,
   /** Short, so that all stand in a line. Default: the title. */
-  tabs: { env: 'Environment', 'openai-node': 'Node.js', 'openai-python': 'Python' } as Readonly<Record<string, string>>,
+  tabs: { 'openai-node': 'Node.js', 'openai-python': 'Python' } as Readonly<Record<string, string>>,
   /** Default: the title for programs, which is a name. */
-  titles: { env: 'Environment variable', 'mcp-codex': 'Codex' } as Readonly<Record<string, string>>,
+  titles: { 'mcp-codex': 'Codex' } as Readonly<Record<string, string>>,
   /** Default: the summary for programs. */
-  summaries: {} as Readonly<Record<string, string>>,
+  summaries: {
+    curl: 'A first answer, an image as a job, the data behind a link. The last two need the grants images and extract.',
+  } as Readonly<Record<string, string>>,
 };
 
 const vi: typeof en = {
   title: 'Cài đặt',
   description: 'Sao chép cấu hình dùng được ngay cho curl, SDK của OpenAI hoặc trợ lý lập trình.',
-  lead: 'Từ khóa đến câu trả lời đầu tiên trong ba bước.',
+  lead: 'Ba bước, từ lúc tạo khóa API đến câu trả lời đầu tiên.',
   steps: { key: 'Tạo khóa', client: 'Cài đặt chương trình', check: 'Kiểm tra kết nối' },
   keyWords: (variable) =>
-    html`Khóa chỉ hiện một lần. Hãy lưu trong ${variable}: mọi ví dụ đọc khóa ở đó, nên khóa không bao giờ nằm trong tệp được chia sẻ.`,
+    html`Khóa chỉ hiện một lần. Hãy lưu trong ${variable}, đừng để trong mã nguồn hay tệp chia sẻ: mọi ví dụ đọc khóa ở đó. Các chương trình dùng API của OpenAI đọc hai biến còn lại.`,
+  yourKey: 'khóa API của bạn',
   toKeys: 'Mở trang khóa',
   signIn: 'Đăng nhập để tạo khóa',
   checkWords:
@@ -60,28 +68,27 @@ const vi: typeof en = {
   address: 'Địa chỉ',
   header: 'Header HTTP',
   clients: 'Chương trình',
+  environment: 'Biến môi trường',
   shell: 'Dòng lệnh',
+  orFile: (path) => `${path}, thay cho lệnh trên`,
   tabs: {
-    env: 'Môi trường',
     'openai-node': 'Node.js',
     'openai-python': 'Python',
     'mcp-inspector': 'Kiểm tra',
   },
   titles: {
-    env: 'Biến môi trường',
     'openai-node': 'SDK OpenAI cho Node.js',
     'openai-python': 'SDK OpenAI cho Python',
     'mcp-codex': 'Codex',
     'mcp-inspector': 'Trình kiểm tra',
   },
   summaries: {
-    env: 'Lưu khóa trong biến môi trường, đừng để trong mã nguồn, trang web hay kho mã. Các chương trình dùng API của OpenAI đọc hai biến còn lại.',
-    curl: 'Các mô hình có trong gói, câu trả lời đầu tiên, một ảnh bằng tác vụ, dữ liệu của một liên kết. Hai việc sau cần quyền `images` và `extract`.',
+    curl: 'Câu trả lời đầu tiên, một ảnh bằng tác vụ, dữ liệu của một liên kết. Hai việc sau cần quyền images và extract.',
     'openai-node': 'SDK nguyên bản với địa chỉ khác. Dành cho máy chủ: khóa không bao giờ nằm trong trang web.',
     'openai-python': 'SDK nguyên bản với địa chỉ khác.',
     codex: 'Thêm dịch vụ này vào Codex; Codex lấy khóa từ biến môi trường.',
     'mcp-claude-code':
-      'Thêm công cụ vào Claude Code trong một dự án. Tệp chờ bạn chấp thuận: Claude Code hỏi ở lần mở kế tiếp. Nếu không dùng khóa, hãy nhập /mcp ở đó để đăng nhập.',
+      'Thêm công cụ vào Claude Code; nếu không dùng khóa, hãy nhập /mcp ở đó để đăng nhập. Với cả dự án, tệp có tác dụng tương tự: Claude Code hỏi một lần trước khi dùng.',
     'mcp-codex': 'Thêm công cụ vào Codex.',
     'mcp-vscode': 'Thêm công cụ cho tác nhân của VS Code trong một dự án.',
     'mcp-inspector': 'Liệt kê công cụ bằng trình kiểm tra của giao thức, để xem khóa được dùng những gì.',

@@ -17,9 +17,10 @@ const en = {
     /** All is well, and some models are mocks. */
     mocks: 'The gateway is operational',
   },
-  affected: (parts: string) => `Affected: ${parts}`,
+  /** What the gateway measures itself, beside what the operator reports. */
+  affected: (parts: string) => `Measured by the gateway: ${parts}`,
   /** Before links to them. */
-  named: { open: 'Open incidents:', planned: 'Planned:' },
+  named: { open: 'Reported by the operator:', planned: 'Planned:' },
   moreIncidents: (more: number) => `${more} more`,
   asOf: 'As of',
   states: { ok: 'Operational', degraded: 'Degraded', down: 'Down', none: 'No data' },
@@ -37,13 +38,12 @@ const en = {
   lastDay: 'Last 24 hours',
   /** After a percentage, for screen readers. */
   fine: 'operational',
-  unknown: 'No data yet',
-  fresh: 'The history of each part begins an hour after the first start.',
+  unknown: '–',
   kinds: { text: 'Text', image: 'Images', audio: 'Audio', several: 'Several kinds' },
   /** Models of audio by what they do. */
   audio: { speech: 'Speech', transcripts: 'Transcripts', sounds: 'Voices and sounds' },
   mocks: 'No provider serves these yet: built-in mocks answer in place of one.',
-  bars: 'Each bar is half an hour:',
+  bars: '24 hours, half an hour a bar:',
   /** Below the bars, at equal distances. */
   scale: ['24 h ago', '18 h', '12 h', '6 h', 'Now'],
   /** A span of the last 24 hours, for screen readers and at a mouse. */
@@ -84,8 +84,8 @@ const vi: typeof en = {
     down: 'Dịch vụ đang ngừng hoạt động',
     mocks: 'Cổng API hoạt động bình thường',
   },
-  affected: (parts) => `Bị ảnh hưởng: ${parts}`,
-  named: { open: 'Sự cố đang xử lý:', planned: 'Sắp tới:' },
+  affected: (parts) => `Cổng tự đo được: ${parts}`,
+  named: { open: 'Người vận hành báo:', planned: 'Sắp tới:' },
   moreIncidents: (more) => `${count(more)} mục khác`,
   asOf: 'Cập nhật lúc',
   states: { ok: 'Bình thường', degraded: 'Trục trặc', down: 'Ngừng', none: 'Chưa có dữ liệu' },
@@ -102,12 +102,11 @@ const vi: typeof en = {
   mock: 'Mô phỏng',
   lastDay: '24 giờ qua',
   fine: 'hoạt động bình thường',
-  unknown: 'Chưa có dữ liệu',
-  fresh: 'Lịch sử của từng phần bắt đầu một giờ sau lần khởi động đầu tiên.',
+  unknown: '–',
   kinds: { text: 'Văn bản', image: 'Ảnh', audio: 'Âm thanh', several: 'Nhiều loại' },
   audio: { speech: 'Giọng nói', transcripts: 'Bản chép lời', sounds: 'Giọng và âm thanh' },
   mocks: 'Các loại này chưa có nhà cung cấp: mô phỏng có sẵn trả lời thay.',
-  bars: 'Mỗi vạch là nửa giờ:',
+  bars: '24 giờ, mỗi vạch nửa giờ:',
   scale: ['24 giờ trước', '18 giờ', '12 giờ', '6 giờ', 'Bây giờ'],
   span: (from, to, state) => `${from} đến ${to} UTC: ${state}`,
   probe: (all) => `Kiểm tra trực tiếp: đạt cả ${count(all)},`,
