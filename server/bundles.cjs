@@ -88,7 +88,8 @@ function pageScripts() {
 
 /**
  * The part of `marked` that pages use. Its file ends with an instance of everything, which esbuild has to keep; that part
- * is left out here, as a fifth of the file.
+ * is left out here, as a fifth of the file. Options are those of `markdown.ts`, and expressions that nothing uses then are
+ * left out as well.
  */
 const lexerOfMarked = {
   name: 'lexer-of-marked',
@@ -98,7 +99,19 @@ const lexerOfMarked = {
       const end = text.search(/var (\w+)=new \w+;function \w+\(\w+,\w+\)\{return \1\.parse\(/);
       const [, lexer] = /\b(\w+) as Lexer\b/.exec(text) ?? [];
       if (end === -1 || lexer === undefined) throw new Error('marked has another shape: see lexerOfMarked');
-      return { contents: `${text.slice(0, end)}export{${lexer} as Lexer};` };
+      let part = text
+        .slice(0, end)
+        .replaceAll('this.options.pedantic', '!1')
+        .replaceAll(/this\.options\.(gfm|breaks)/g, '!0');
+      for (const [member, rules] of text.matchAll(/,pedantic:(\w+)(?=\})/g)) {
+        const rule = new RegExp(`,${rules}=\\{[^]*?\\.getRegex\\(\\)\\}(?=,\\w+=)`);
+        part = part.replace(member, '').replace(rule, '');
+      }
+      const names = new Map();
+      for (const [name] of part.matchAll(/\b\w+\b/g)) names.set(name, (names.get(name) ?? 0) + 1);
+      const expression = /(?<=[{,])(\w+):\/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/[\\\n])+\/[a-z]*,/g;
+      const used = part.replace(expression, (whole, name) => (names.get(name) === 1 ? '' : whole));
+      return { contents: `${used}export{${lexer} as Lexer};` };
     });
   },
 };

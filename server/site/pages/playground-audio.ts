@@ -62,7 +62,7 @@ function tryButton(field: string, models: readonly unknown[], page: PlaygroundVi
 function speech(page: PlaygroundView, locale: Locale): Html {
   const { playgroundAudio: t } = locale.texts;
   const { speak: models } = page.models;
-  const content = html`<div class="field"><label for="speech-text">${t.text}</label><textarea class="input" id="speech-text" name="text" data-param="input" rows="3" required maxlength="4096" placeholder="${t.textSample}"></textarea></div>
+  const content = html`<div class="field"><label for="speech-text">${t.text}</label><textarea class="input" id="speech-text" name="text" data-param="input" rows="3" required maxlength="4096" placeholder="${t.textSample}" aria-describedby="speech-count"></textarea><p class="small muted figures" id="speech-count" data-words="${t.typed}">${t.typed.replace('{count}', '0')}</p></div>
 <div class="options">${modelSelect('speech-model', models, locale)}${voiceSelect('speech-voice', locale)}
 <div class="field"><label for="speech-speed">${t.speed}</label><select class="input" id="speech-speed" name="speed">${SPEEDS.map((speed) => html`<option value="${speed}"${speed === '1' && html` selected`}>${speed}×</option>`)}</select></div></div>
 <div class="row">${scriptedButton(t.speak)}<button type="button" class="button button-quiet" id="speech-hear">${t.tryVoice}</button>${runCost(models, locale)}</div>`;

@@ -50,9 +50,14 @@ export function modelSelect(id: string, models: readonly ModelChoice[], locale: 
   const cost = ({ prices, imagePrices = {} }: ModelChoice) =>
     Object.keys(imagePrices).length > 0
       ? html` data-costs="${costsBySize(imagePrices)}"`
-      : prices.length > 0 && html` data-cost="${costWords(prices, locale)}"`;
+      : prices.length > 0 && html` data-cost="${costWords(prices, locale)}"${rateOf(prices)}`;
   return html`<div class="field"><label for="${id}">${t.model}</label>
 <select class="input" id="${id}" name="model">${models.map((model) => html`<option value="${model.id}"${model.id === chosen && html` selected`}${model.takesSeed && html` data-takes-seed`}${cost(model)}>${model.isMock ? t.mock(model.id) : model.id}</option>`)}</select></div>`;
+}
+
+/** Of a thousand characters, in millionths of the currency: the script multiplies it. False if they have no price. */
+function rateOf([price]: readonly PriceLine[]): Html | false {
+  return price?.unit === 'characters' && html` data-rate="${price.amount}"`;
 }
 
 /** For the script, which multiplies them: `[millionths of the currency, whether that is the most]` by size. */

@@ -148,7 +148,7 @@ export async function loggedUse(requestId: string): Promise<{ usage?: TurnUsage;
 }
 
 /** With as many digits as a part of a cent needs. */
-function costText(cost: number, currency: string): string {
+export function costText(cost: number, currency: string): string {
   return new Intl.NumberFormat(pageLanguage(), { style: 'currency', currency, maximumFractionDigits: 6 }).format(cost);
 }
 

@@ -66,13 +66,10 @@ function postParts(data: unknown, { body, platform }: CardOptions): (HTMLElement
   const isWide = isSeen ? isLandscape(videoRatio ?? WIDE) : strip ? isLandscape(ratio) : shown !== undefined;
   const numbers = postMetrics(data);
   const files = fileList(data);
-  const words = [...postWords(data, links), ...(strip ? [] : saveParts(data, player)), ...describing(data)];
-  // A video has its timeline below; the words of pictures have room beside them.
-  const isBelow = isWide && !strip;
-  const beside = isBelow ? [] : [numbers, strip && files].filter((part) => !!part);
+  const words = [...postWords(data, links), ...(strip ? [] : saveParts(data, player))];
+  const more = [...describing(data), numbers, strip && files].filter((part) => !!part);
   return [
-    mediaHead(media, [...words, ...beside], isWide),
-    isBelow && numbers,
+    mediaHead(media, words, isWide, more),
     hasSound(data, player) && timeline(data, body, player),
     !strip && files,
   ];
@@ -106,12 +103,22 @@ function postWords(data: unknown, links: MediaLinks): HTMLElement[] {
   ];
 }
 
-/** Without its first line, if that is the title. */
+/** A line that begins with a time. */
+const TIMED = /^\W*(?:\d+:)?\d+:\d\d\b/;
+
+/** Without its first line, if that is the title, and without chapters, which the timeline has. */
 function describing(data: unknown): HTMLElement[] {
   const text = textAt(data, 'common.description') ?? textAt(data, 'common.caption') ?? '';
   const title = textAt(data, 'common.title');
-  const rest = title !== undefined && `${text}\n`.startsWith(`${title}\n`) ? text.slice(title.length).trim() : text;
-  return rest === '' ? [] : [longText(rest)];
+  const rest = title !== undefined && `${text}\n`.startsWith(`${title}\n`) ? text.slice(title.length) : text;
+  const chapters = listAt(data, 'common.chapters').flatMap((chapter) => textAt(chapter, 'title') ?? []);
+  const isChapter = (line: string) => TIMED.test(line) && chapters.some((name) => line.includes(name));
+  const lines = rest.split('\n').filter((line) => !isChapter(line));
+  const shown = lines
+    .join('\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+  return shown === '' ? [] : [longText(shown)];
 }
 
 /** The picture of the account is omitted if it cannot be loaded. */

@@ -23,9 +23,8 @@ export function mediaLinksOf(entries: readonly unknown[]): MediaLinks {
   return links;
 }
 
-/** Longer texts, by characters or lines, are folded. */
-const SHORT_TEXT = 280;
-const SHORT_LINES = 4;
+/** Longer texts, by characters or lines, are folded; the style sheet has the same numbers of lines. */
+const [SHORT_TEXT, SHORT_LINES] = matchMedia('(min-width: 60rem)').matches ? [560, 10] : [280, 4];
 
 /** Of a long one the first lines are shown, with a button for the rest. */
 export function longText(text: string): HTMLElement {
@@ -83,15 +82,21 @@ export function slidesOf(urls: readonly string[], links: MediaLinks): Slide[] {
 
 /**
  * Words with media before them: beside them where there is room, or else above.
- * @param isWide Whether the media are as wide as a video. Default false.
+ * @param isWide Whether the media are as wide as a video. @param more Words that a phone shows after a transcript.
  */
-export function mediaHead(media: readonly HTMLElement[], words: readonly HTMLElement[], isWide = false): HTMLElement {
+export function mediaHead(
+  media: readonly HTMLElement[],
+  words: readonly HTMLElement[],
+  isWide: boolean,
+  more: readonly HTMLElement[],
+): HTMLElement {
   const kind = media.length === 0 ? '' : isWide ? ' media-head-wide' : ' media-head-pictured';
   return element(
     'div',
     { class: `media-head${kind}` },
     media.length > 0 && element('div', { class: 'stack-small' }, ...media),
     element('div', { class: 'document-words' }, ...words),
+    more.length > 0 && element('div', { class: 'document-words document-more' }, ...more),
   );
 }
 

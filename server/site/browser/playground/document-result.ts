@@ -4,7 +4,7 @@
  */
 
 import { codeFigure, coloured, element } from '../elements.js';
-import { listAt, notesOf, textAt } from '../requests.js';
+import { listAt, type Note, notesOf, textAt } from '../requests.js';
 import { fill, textsOf } from '../texts.js';
 import { documentCard } from './document-card.js';
 import { platformName } from './document-parts.js';
@@ -14,7 +14,7 @@ const t = textsOf('playground-links');
 const KEY_VARIABLE = '$MEDIAGATE_API_KEY';
 
 /** Without what the media links of the gateway make good: files that are bound, and separate tracks. */
-async function shownNotes(answer: unknown): Promise<string[]> {
+async function shownNotes(answer: unknown): Promise<Note[]> {
   const hasLinks = listAt(answer, 'data.media.entries').some((entry) => textAt(entry, 'proxy_url') !== undefined);
   const hasVideo = textAt(answer, 'data.media.download_links.video') !== undefined;
   const solved = [
@@ -22,8 +22,15 @@ async function shownNotes(answer: unknown): Promise<string[]> {
     ...(hasLinks && hasVideo ? ['media_separate_tracks'] : []),
   ];
   const notes = await notesOf(answer);
-  return notes.filter(({ code }) => !solved.includes(code)).map(({ message }) => message);
+  return notes.filter(({ code }) => !solved.includes(code));
 }
+
+/** Where notes stand that are about a part of the document. */
+const PLACES: Readonly<Record<string, string>> = {
+  carousel_truncated: '.carousel',
+  reviews_partial: '.opinions > :last-child',
+  reviews_from_page: '.opinions > :last-child',
+};
 
 /** Shows an answer in place of the one before. */
 export async function showDocument(
@@ -32,10 +39,16 @@ export async function showDocument(
   answer: unknown,
 ): Promise<void> {
   const platform = platformName(textAt(answer, 'platform') ?? '');
-  const notes = [fill(t.readFrom, { platform }), ...(await shownNotes(answer))];
+  const card = documentCard(answer, { body, platform });
+  const words = [fill(t.readFrom, { platform })];
+  for (const { code, message } of await shownNotes(answer)) {
+    const place = PLACES[code] === undefined ? null : card.querySelector(PLACES[code]);
+    if (place) place.append(element('p', { class: 'small muted' }, message));
+    else words.push(message);
+  }
   result.replaceChildren(
-    documentCard(answer, { body, platform }),
-    element('p', { class: 'small muted' }, notes.join(' ')),
+    card,
+    element('p', { class: 'small muted' }, words.join(' ')),
     answerCode(answer),
     element(
       'details',

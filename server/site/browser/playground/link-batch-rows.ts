@@ -29,7 +29,8 @@ async function rowOf(line: unknown, show: Show): Promise<HTMLElement> {
   const isRead = textAt(line, 'status') === 'completed';
   const platform = platformName(textAt(line, 'platform') ?? textAt(result, 'platform') ?? '', '');
   const author = textAt(data, 'common.author.name') ?? textAt(data, 'product.shop.name');
-  const facts = [platform, author].filter((fact) => !!fact).join(' · ');
+  const isLive = fieldAt(data, 'common.is_live') === true && downloadsOf(data).length === 0;
+  const facts = [platform, author, isLive && t.live].filter((fact) => !!fact).join(' · ');
   return element(
     'li',
     {},

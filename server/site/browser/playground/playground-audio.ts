@@ -5,13 +5,14 @@
  */
 
 import { codeOf } from '../../docs/examples.js';
-import { byId, bytes, codeFigure, element, FieldProblem, showProblem } from '../elements.js';
-import { arrival, listAt, numberAt, play, textAt } from '../requests.js';
-import { textsOf } from '../texts.js';
+import { amount, byId, bytes, codeFigure, element, FieldProblem, showProblem, whole } from '../elements.js';
+import { arrival, play, textAt } from '../requests.js';
+import { fill, textsOf } from '../texts.js';
 import { cancellable, type FileDrop, onSubmit, showWork, startFileDrop } from '../work.js';
+import { costText } from './chat-request.js';
 import { soundPlayer } from './player-controls.js';
 import { startRecorder } from './recorder.js';
-import { type Line, linesOf, markPlayed } from './timeline.js';
+import { download, linesOf, markPlayed, subtitlesOf } from './timeline.js';
 
 const t = textsOf('playground-audio');
 
@@ -21,6 +22,7 @@ class Card {
   readonly #work: HTMLElement;
   readonly #result: HTMLElement;
   #addresses: string[] = [];
+  #startedAt = 0;
 
   constructor(readonly id: string) {
     this.form = byId(`${id}-form`, HTMLFormElement);
@@ -31,6 +33,7 @@ class Card {
   /** Shows the progress of work, and then what it returns. */
   async work(words: string, done: string, run: (signal: AbortSignal) => Promise<readonly Node[]>): Promise<void> {
     let end = (_words?: string): void => {};
+    this.#startedAt = performance.now();
     try {
       const parts = await cancellable((signal, cancel) => {
         end = showWork(this.#work, words, () => {
@@ -57,10 +60,12 @@ class Card {
   }
 
   /** What a model made: a player and a download. */
-  async audioParts(response: Response, { label, name, source, path, sent }: MadeAudio): Promise<Node[]> {
+  async audioParts(response: Response, { label, name, source, cost, path, sent }: MadeAudio): Promise<Node[]> {
     const blob = await arrival(response.blob());
     const src = this.addressOf(blob);
-    const facts = [textAt(sent, 'model'), textAt(sent, 'voice'), bytes(blob.size)].filter((fact) => fact !== undefined);
+    const seconds = `${amount((performance.now() - this.#startedAt) / 1_000)} s`;
+    const all = [textAt(sent, 'model'), textAt(sent, 'voice'), bytes(blob.size), cost, seconds];
+    const facts = all.filter((fact) => fact !== undefined);
     return [
       soundPlayer(element('audio', { src }), label, blob),
       ...(source === undefined ? [] : [element('p', { class: 'audio-source', dir: 'auto' }, source)]),
@@ -98,6 +103,8 @@ interface MadeAudio {
   name: string;
   /** The text that it was made of. Default: it was made of a recording. */
   source?: string;
+  /** Default: it is not known. */
+  cost?: string | undefined;
   path: string;
   /** Fields of the request. */
   sent: Readonly<Record<string, unknown>>;
@@ -128,11 +135,30 @@ function textOf(fields: FormData, name: string): string {
 }
 
 const speech = new Card('speech');
+const typed = byId('speech-text', HTMLTextAreaElement);
+const count = byId('speech-count', HTMLElement);
+
+/** What it costs to speak the text, if the price of the model is known. */
+function costOfSpeech(): string | undefined {
+  const { rate } = byId('speech-model', HTMLSelectElement).selectedOptions[0]?.dataset ?? {};
+  const { currency } = speech.form.querySelector<HTMLElement>('.run-cost')?.dataset ?? {};
+  return rate && currency ? costText((Number(rate) * typed.value.trim().length) / 1e9, currency) : undefined;
+}
+
+function showCount(): void {
+  const words = fill(count.dataset.words ?? '', { count: whole(typed.value.trim().length) });
+  count.textContent = [words, costOfSpeech()].filter((part) => part !== undefined).join(' · ');
+}
+
+speech.form.addEventListener('input', showCount);
+speech.form.addEventListener('change', showCount);
+showCount();
 
 onSubmit(speech.form, (fields) =>
   speech.work(t.speaking, t.ready, async (signal) => {
     const speed = Number(textOf(fields, 'speed'));
     const source = textOf(fields, 'text');
+    const cost = costOfSpeech();
     const path = '/v1/audio/speech';
     const sent = {
       model: textOf(fields, 'model'),
@@ -141,7 +167,7 @@ onSubmit(speech.form, (fields) =>
       ...(speed !== 1 && { speed }),
     };
     const response = await post(path, sent, signal);
-    return speech.audioParts(response, { label: t.spoken, name: 'speech.mp3', source, path, sent });
+    return speech.audioParts(response, { label: t.spoken, name: 'speech.mp3', source, cost, path, sent });
   }),
 );
 
@@ -211,29 +237,9 @@ function transcriptParts(transcript: unknown, recording: File): Node[] {
       'div',
       { class: 'row' },
       download(t.downloadText, `${name}.txt`, `${text}\n`),
-      lines.length > 0 && download(t.downloadSubtitles, `${name}.srt`, subtitles(transcript, lines)),
+      lines.length > 0 && download(t.downloadSubtitles, `${name}.srt`, subtitlesOf(transcript, lines)),
     ),
   ];
-}
-
-function download(label: string, name: string, text: string): HTMLElement {
-  const href = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
-  return element('a', { href, download: name, class: 'button button-quiet button-small' }, label);
-}
-
-/** SubRip. */
-function subtitles(transcript: unknown, lines: readonly Line[]): string {
-  const ends = listAt(transcript, 'segments').map((segment) => numberAt(segment, 'end'));
-  const cues = lines.map(({ start, text }, index) => {
-    const end = ends[index] ?? start + 2;
-    return `${index + 1}\n${subtitleTime(start)} --> ${subtitleTime(end)}\n${text}\n`;
-  });
-  return cues.join('\n');
-}
-
-/** `00:01:02,500`. */
-function subtitleTime(seconds: number): string {
-  return new Date(Math.round(seconds * 1_000)).toISOString().slice(11, 23).replace('.', ',');
 }
 
 const sound = new Card('sound');
@@ -270,6 +276,7 @@ for (const button of document.querySelectorAll<HTMLElement>('[data-try]')) {
   button.addEventListener('click', () => {
     const field = byId(button.dataset.try ?? '', HTMLTextAreaElement);
     field.value ||= field.placeholder;
+    field.dispatchEvent(new Event('input', { bubbles: true }));
     field.form?.requestSubmit();
   });
 }

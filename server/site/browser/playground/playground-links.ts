@@ -59,6 +59,7 @@ onSubmit(form, async (fields) => {
 
 for (const button of examples) {
   button.addEventListener('click', () => {
+    if (button.hasAttribute('aria-disabled')) return;
     byId('link-url', HTMLInputElement).value = button.dataset.example ?? '';
     form.requestSubmit();
   });

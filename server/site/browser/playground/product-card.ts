@@ -29,7 +29,8 @@ export function productParts(data: unknown): (HTMLElement | false)[] {
   // The best one; the others are the same in other sizes.
   const film = videos.slice(0, 1).map((url): Slide => ({ kind: 'video', src: links.get(url) ?? url }));
   const urls = textsAt(product, 'image_urls');
-  const seen = carousel([...slidesOf(urls, links), ...film], t.pictures, ratioOf(listAt(product, 'media'), urls));
+  const ratio = ratioOf(listAt(product, 'media'), urls);
+  const seen = carousel([...slidesOf(urls, links), ...film], t.pictures, ratio);
   const bars = ratingBars(product);
   const variants = variantList(product, links);
   const reviews = [
@@ -37,7 +38,7 @@ export function productParts(data: unknown): (HTMLElement | false)[] {
     reviewList(t.worstReviews, listAt(data, 'reviews.one_star'), links),
   ].filter((list) => list !== false);
   return [
-    mediaHead(seen ? [seen] : [], [...productWords(product), ...(variants ? [variants] : [])]),
+    mediaHead(seen ? [seen] : [], productWords(product), (ratio ?? 1) >= 1, variants ? [variants] : []),
     (bars || reviews.length > 0) &&
       element(
         'div',
@@ -143,8 +144,14 @@ function priceLine(product: unknown): HTMLElement[] {
   const [now, before] = ['price.amount', 'price.original_amount'].map((path) => numberAt(product, path));
   const words = now === undefined ? textAt(product, 'price.text') : price(now, currency);
   if (words === undefined) return [];
-  const old = before !== undefined && before !== now && element('s', { class: 'muted small' }, price(before, currency));
-  return [element('p', { class: 'figures' }, element('strong', {}, words), ' ', old)];
+  const parts: (Node | string)[] = [element('strong', {}, words)];
+  if (before !== undefined && before !== now) {
+    parts.push(' ', element('s', { class: 'muted small' }, price(before, currency)));
+    if (now !== undefined && now < before) {
+      parts.push(' ', element('span', { class: 'badge badge-good' }, `−${whole(100 - (100 * now) / before)}%`));
+    }
+  }
+  return [element('p', { class: 'figures' }, ...parts)];
 }
 
 function reviewList(title: string, reviews: readonly unknown[], links: MediaLinks): HTMLElement | false {

@@ -43,10 +43,12 @@ export function timeline(
   const title = element('h4', {}, chapters.length > 0 ? t.chapters : t.transcript);
   const show = (transcript: unknown) => {
     title.textContent = t.transcript;
+    const text = textOf(transcript);
     const spoken = linesOf(transcript, player);
     lines = [...chapters, ...spoken].sort((one, other) => one.start - other.start);
     const timed = spoken.length > 0 ? lines : [];
-    result.replaceChildren(...transcriptParts({ transcript, timed, steps: nextSteps(data, transcript), player }));
+    result.replaceChildren(...transcriptParts({ transcript, timed, spoken, text, player }));
+    return questionButton(textAt(data, 'common.title') ?? t.untitled, text);
   };
   return element(
     'section',
@@ -69,7 +71,8 @@ interface TranscriptPlace {
   title: HTMLElement;
   /** Where the words are shown; focused then. */
   result: HTMLElement;
-  show(transcript: unknown): void;
+  /** @returns A button that asks about the words. */
+  show(transcript: unknown): HTMLElement;
 }
 
 /** Asks for the transcript in one of its languages. */
@@ -86,7 +89,8 @@ function transcriptForm(
   );
   const label = element('label', { for: select.id, class: 'visually-hidden' }, t.language);
   const button = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.showTranscript);
-  const hint = element('span', { class: 'small muted timeline-hint' }, t.oneMore);
+  // What it costs, and then what can be done with it.
+  let first: HTMLElement = element('span', { class: 'small muted timeline-hint' }, t.oneMore);
   const work = element('p', { class: 'work', role: 'status' });
   const problem = element('p', { class: 'problem', role: 'alert' });
   const note = element('div');
@@ -94,7 +98,7 @@ function transcriptForm(
     'div',
     { class: 'row row-apart' },
     title,
-    element('div', { class: 'row' }, hint, ...(languages.length > 1 ? [label, select] : []), button),
+    element('div', { class: 'row' }, first, ...(languages.length > 1 ? [label, select] : []), button),
   );
   select.addEventListener('change', () => {
     button.hidden = false;
@@ -111,8 +115,9 @@ function transcriptForm(
       done();
       const found = fieldAt(answer, 'data.transcript');
       if (found) {
-        show(found);
-        hint.remove();
+        const question = show(found);
+        first.replaceWith(question);
+        first = question;
         // Another language is another request.
         button.hidden = true;
         result.focus({ preventScroll: true });
@@ -216,30 +221,60 @@ interface TranscriptView {
   transcript: unknown;
   /** Lines with a time, chapters among them; without any the text alone is shown. */
   timed: readonly Line[];
-  /** What can be done with the words: they are saved, or asked about. */
-  steps: { save: HTMLElement; question: HTMLElement };
+  /** The lines that are spoken. */
+  spoken: readonly Line[];
+  /** All of the words. */
+  text: string;
   player: Player | undefined;
 }
 
-function transcriptParts({ transcript, timed, steps: { save, question }, player }: TranscriptView): HTMLElement[] {
+function transcriptParts({ transcript, timed, spoken, text, player }: TranscriptView): HTMLElement[] {
   const language = textAt(transcript, 'language');
   const source = SOURCES[textAt(transcript, 'source') ?? ''] ?? t.found;
   const from = `${source}${language === undefined ? '' : `, ${nameOf(language)}`}.`;
   const note = (words: string) => element('p', { class: 'small muted' }, words);
+  const save = download(t.saveText, 'transcript.txt', text);
   if (timed.length === 0) {
-    const text = textAt(transcript, 'text') ?? t.noWords;
-    return [save, element('p', { class: 'transcript', tabindex: '0' }, text), note(from), question];
+    return [
+      element('div', {}, save),
+      element('p', { class: 'transcript', tabindex: '0' }, text || t.noWords),
+      note(from),
+    ];
   }
-  const tools = element('div', { class: 'row transcript-tools' }, searchField(timed, player), save);
-  return [tools, listOf(timed), note(player ? `${from} ${t.searchKeys}` : from), question];
+  const subtitles = download('SRT', 'transcript.srt', subtitlesOf(transcript, spoken));
+  const tools = element('div', { class: 'row transcript-tools' }, searchField(timed, player), save, subtitles);
+  return [tools, listOf(timed), note(player ? `${from} ${t.searchKeys}` : from)];
 }
 
-/** What can be done with the words: a question about them in the chat, and a file. */
-function nextSteps(data: unknown, transcript: unknown): TranscriptView['steps'] {
+function textOf(transcript: unknown): string {
   const spoken = listAt(transcript, 'segments').flatMap((segment) => textAt(segment, 'text') ?? []);
-  const text = textAt(transcript, 'text') ?? spoken.join('\n');
-  const title = textAt(data, 'common.title') ?? t.untitled;
-  const question = element('button', { type: 'button', class: 'button button-small' }, t.askAbout);
+  return textAt(transcript, 'text') ?? spoken.join('\n');
+}
+
+/** A link that saves a text. */
+export function download(label: string, name: string, text: string): HTMLElement {
+  const href = URL.createObjectURL(new Blob([text], { type: 'text/plain;charset=utf-8' }));
+  return element('a', { href, download: name, class: 'button button-quiet button-small' }, label);
+}
+
+/** SubRip. */
+export function subtitlesOf(transcript: unknown, lines: readonly Line[]): string {
+  const ends = listAt(transcript, 'segments').map((segment) => numberAt(segment, 'end'));
+  const cues = lines.map(({ start, text }, index) => {
+    const end = ends[index] ?? start + 2;
+    return `${index + 1}\n${subtitleTime(start)} --> ${subtitleTime(end)}\n${text}\n`;
+  });
+  return cues.join('\n');
+}
+
+/** `00:01:02,500`. */
+function subtitleTime(seconds: number): string {
+  return new Date(Math.round(seconds * 1_000)).toISOString().slice(11, 23).replace('.', ',');
+}
+
+/** A button that asks a model about the words in the chat. */
+function questionButton(title: string, text: string): HTMLElement {
+  const question = element('button', { type: 'button', class: 'button button-quiet button-small' }, t.askAbout);
   question.addEventListener('click', () => {
     const field = document.getElementById('chat-text');
     if (!(field instanceof HTMLTextAreaElement)) return;
@@ -247,13 +282,7 @@ function nextSteps(data: unknown, transcript: unknown): TranscriptView['steps'] 
     document.getElementById('tab-chat')?.click();
     field.focus();
   });
-  const href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
-  const save = element(
-    'a',
-    { href, download: 'transcript.txt', class: 'button button-quiet button-small' },
-    t.saveText,
-  );
-  return { save: element('div', {}, save), question: element('div', {}, question) };
+  return question;
 }
 
 function listOf(lines: readonly Line[]): HTMLElement {

@@ -120,7 +120,11 @@ function videoPlayer(data: unknown, { src, isMerged, poster, ratio, elsewhere }:
     const seek = seekBar(player);
     seek.setLength(length, 1);
     const buttons = [playButton(video), seek.element, muteButton(video), wideButton(video)];
-    parts.append(element('div', { class: 'player-bar' }, ...buttons));
+    // A press on the poster plays, too.
+    const cover = element('span', { class: 'player-cover', 'data-icon': 'play', 'aria-hidden': 'true' });
+    video.addEventListener('play', () => cover.remove());
+    const frame = element('div', { class: 'player-frame' }, video, cover);
+    parts.append(frame, element('div', { class: 'player-bar' }, ...buttons));
   }
   return player;
 }

@@ -18,6 +18,7 @@ const en = {
   changerBefore: 'Your recording in the other voice appears here.',
   text: 'Text',
   textSample: 'Good morning. The ferry to the island leaves at half past nine.',
+  typed: '{count} of 4,096 characters',
   voice: 'Voice',
   speed: 'Speed',
   tryVoice: 'Hear the voice',
@@ -63,6 +64,7 @@ const vi: typeof en = {
   changerBefore: 'Bản ghi âm bằng giọng khác sẽ hiện ở đây.',
   text: 'Văn bản',
   textSample: 'Chào buổi sáng. Chuyến phà ra đảo khởi hành lúc chín giờ rưỡi.',
+  typed: '{count}/4.096 ký tự',
   voice: 'Giọng',
   speed: 'Tốc độ',
   tryVoice: 'Nghe thử giọng',
@@ -125,7 +127,6 @@ const scriptEn = {
   mockWords: 'A mock made this, because no real model is connected.',
   request: 'The request',
   shell: 'Shell',
-  playFrom: 'Play from {time}',
   voiceSample: 'Hello. This is how I sound.',
 };
 
@@ -158,7 +159,6 @@ const scriptVi: typeof scriptEn = {
   mockWords: 'Kết quả là mô phỏng vì chưa nối mô hình thật.',
   request: 'Yêu cầu đã gửi',
   shell: 'Dòng lệnh',
-  playFrom: 'Phát từ {time}',
   voiceSample: 'Xin chào. Đây là giọng của tôi.',
 };
 
