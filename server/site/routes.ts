@@ -35,7 +35,7 @@ import {
   seeOther,
 } from '../http/index.js';
 import { MCP_PATH } from '../mcp/index.js';
-import type { OrderRecord, PaymentService } from '../payments/index.js';
+import { isOpen, type OrderRecord, type PaymentService } from '../payments/index.js';
 import { type Catalogue, type FreeTierPeriod, isOffered, type PlanTerms, planTerms } from '../plans/index.js';
 import { type AccountPageServices, accountPageRoutes } from './account-pages.js';
 import { type AgentPageServices, agentPageRoutes } from './agent-pages.js';
@@ -61,6 +61,9 @@ import { loadPlayground } from './playground-view.js';
 import { offersLinks, type PublicPageServices, publicPageRoutes } from './public-pages.js';
 import { allowancesOf, type DashboardSources, describeOutcome, loadDashboard, planName, planViews } from './views.js';
 import { ownVisitOf, sendTo, visitOf } from './visit.js';
+
+/** Among so many are the open ones, of which an account has few. */
+const NEWEST_ORDERS = 25;
 
 interface SiteServices
   extends AccountPageServices,
@@ -215,7 +218,11 @@ class SitePages {
     const chosenId = typeof chosen === 'string' ? chosen : undefined;
     const budget = current && (await view.planBudget(current));
     const left = budget && allowancesOf(budget, locale);
-    const plansView = { plans, support, isSignedIn: !!signedIn, currentPlanId, chosenId, left };
+    const orders = signedIn ? await this.#services.payments.page(signedIn.user, NEWEST_ORDERS) : [];
+    const plansView = {
+      ...{ plans, support, currentPlanId, chosenId, left, isSignedIn: !!signedIn },
+      ...{ isAdded: areAdded(terms), openOrders: orders.filter(isOpen) },
+    };
     sendTo(context, visit, plansPage(plansView, locale));
   }
 
@@ -309,6 +316,18 @@ class SitePages {
 /** Whether more than the development provider signs people in. */
 function isForPeople({ oidc, standIn, passkeys }: SignInStatus): boolean {
   return oidc === 'ready' ? !standIn : passkeys.state === 'ready';
+}
+
+/** Whether each of these plans adds to what is left of the others: tokens without an end. */
+function areAdded(terms: readonly PlanTerms[]): boolean {
+  return (
+    terms.length > 0 &&
+    terms.every(({ durationMs, budget }) => durationMs === null && budget?.resets === 'never' && isOfTokens(budget))
+  );
+}
+
+function isOfTokens({ tokenLimit, requestLimit, dailyTokenLimit, costLimit = null }: NonNullable<PlanTerms['budget']>) {
+  return tokenLimit !== null && requestLimit === null && dailyTokenLimit === null && costLimit === null;
 }
 
 /** The effects of priced plans. */

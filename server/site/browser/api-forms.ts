@@ -48,10 +48,13 @@ function createRepeats(): (sent: string) => { key: string; over(): void } {
 }
 
 /** The field that was chosen; undefined if it was not meant. */
-async function askIfMeant({ dataset }: HTMLFormElement): Promise<Record<string, string> | undefined> {
-  const { confirm: words, confirmLabel = textsOf('page').yes, confirmBad, choice, choiceLabel } = dataset;
+async function askIfMeant(form: HTMLFormElement): Promise<Record<string, string> | undefined> {
+  const menu = form.closest('.menu');
+  const { confirm: words, confirmLabel = textsOf('page').yes, confirmBad, choice, choiceLabel } = form.dataset;
   if (words === undefined) return {};
   const confirmed = await confirm({ words, yes: confirmLabel, isBad: confirmBad !== undefined, choice: choiceLabel });
+  // The button is in a menu that has closed.
+  if (!confirmed) menu?.querySelector('summary')?.focus();
   const [name = '', value = ''] = (choice ?? '').split('=');
   return confirmed && (confirmed.isTicked ? { [name]: value } : {});
 }

@@ -59,6 +59,16 @@ function budgetIn(line: HTMLElement): string[] {
   return part('amount') === '' ? [] : [`${part('amount')} ${part('unit')}/${part('period')}`];
 }
 
+/** The form of a menu's entry, which closes with its own button. */
+for (const button of document.querySelectorAll<HTMLButtonElement>('[data-open]')) {
+  button.addEventListener('click', () => {
+    const part = document.getElementById(button.dataset.open ?? '');
+    if (!(part instanceof HTMLDetailsElement)) return;
+    part.open = true;
+    part.querySelector('summary')?.focus();
+  });
+}
+
 for (const button of document.querySelectorAll<HTMLButtonElement>('[data-tick]')) {
   button.addEventListener('click', () => {
     const boxes = button.closest('fieldset')?.querySelectorAll<HTMLInputElement>('input[type="checkbox"]') ?? [];

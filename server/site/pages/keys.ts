@@ -1,6 +1,7 @@
 /*
- * The page of an account's keys: each in a row with its last use and usage of 30 days, its limits in a line with what is
- * used of its budgets, and the forms to change, rotate and revoke it. A number of failures leads to those requests.
+ * The page of an account's keys: each in a row with its last use and usage of 30 days, its limits, where it has some, in a line with what is
+ * used of its budgets, and the form to change it; a menu has what ends it, to rotate and to revoke. A key that was
+ * replaced stands below the one that replaced it. A number of failures leads to those requests.
  * The form of a new one is behind a button, or there at once for the first. Reading works without scripts. Keys that are no longer valid stand below, without forms. While a new key is shown, the
  * forms are hidden: they speak of the keys before it.
  */
@@ -24,7 +25,7 @@ import {
   SHOWN_DEAD,
 } from '../components/keys.js';
 import type { Locale } from '../language/index.js';
-import { bar, type Html, html, type Page, scriptedButton } from '../page.js';
+import { bar, Html, html, type Page, scriptedButton } from '../page.js';
 
 /** A key with its limits and usage. */
 export interface KeyDetails extends KeyView, Pick<ApiKeyRecord, 'own' | 'rpm' | 'planRpm' | 'replacedBy'> {
@@ -56,7 +57,7 @@ const DEFAULT_OVERLAP = 24;
 
 export function keysPage(view: KeysView, locale: Locale): Omit<Page, 'viewer'> {
   const t = locale.texts.keys;
-  const valid = view.keys.filter(({ state }) => isValidState(state));
+  const valid = belowSuccessors(view.keys.filter(({ state }) => isValidState(state)));
   const dead = view.keys.filter(({ state }) => !isValidState(state));
   return {
     title: t.title,
@@ -68,16 +69,34 @@ export function keysPage(view: KeysView, locale: Locale): Omit<Page, 'viewer'> {
 <div class="stack">
 ${renderChanged(view.changed, locale)}
 <div class="key-top">
-${valid.length > 0 ? html`<div class="key-heading"><h2>${t.yours}</h2><p class="small muted">${t.facts.range(view.range.days)}</p></div>` : html`<h2 class="no-keys">${view.keys.length === 0 ? t.first : t.noneValid}</h2>`}
+${valid.length === 0 && html`<h2 class="no-keys">${view.keys.length === 0 ? t.first : t.noneValid}</h2>`}
 ${renderNewKey(PATH, locale)}
 ${renderCreation(view, valid.length === 0, locale)}
+${valid.length > 0 && html`<div class="key-heading"><h2>${t.yours}</h2><p class="small muted">${t.facts.range(view.range.days)}</p></div>`}
 </div>
-${valid.length > 0 && html`<ul class="card key-list">${valid.map((key) => renderKey(key, view, locale))}</ul>`}
+${valid.length > 0 && html`<div class="card key-list">${renderColumns(valid, locale)}<ul>${valid.map((key) => renderKey(key, view, locale))}</ul></div>`}
 ${renderDead(dead, locale)}
 ${view.groups.map((group) => renderGroup(group, locale))}
 </div>
 </div>`,
   };
+}
+
+/** A key that was replaced comes after the one that replaced it, where that is in the list. */
+function belowSuccessors(keys: readonly KeyDetails[]): readonly KeyDetails[] {
+  const isReplaced = ({ replacedBy }: KeyDetails) => keys.some(({ id }) => id === replacedBy);
+  const replacedBy = (key: KeyDetails): KeyDetails[] => [
+    key,
+    ...keys.filter((other) => other.replacedBy === key.id).flatMap(replacedBy),
+  ];
+  return keys.filter((key) => !isReplaced(key)).flatMap(replacedBy);
+}
+
+/** Names of the columns of a wide window, once: each row has them for screen readers. */
+function renderColumns(keys: readonly KeyDetails[], { texts: { keys: t } }: Locale): Html {
+  const hasPrices = keys.some(({ used }) => used.spent !== undefined);
+  const names = [t.form.name, t.facts.lastUsed, t.facts.used, ...(hasPrices ? [t.facts.spent] : [])];
+  return html`<div class="key-columns" aria-hidden="true">${names.map((name) => html`<span>${name}</span>`)}</div>`;
 }
 
 /** The form of a new key: behind a button, and at once where no key is valid. */
@@ -88,7 +107,7 @@ function renderCreation({ choices }: KeysView, isFirst: boolean, locale: Locale)
     return html`<section class="card stack no-keys" aria-label="${t.create}">${form}<p class="small muted key-next">${t.firstWords}</p></section>`;
   }
   return html`<details class="key-creation"><summary class="button"><span class="when-closed">${t.newOne}</span><span class="when-open">${t.close}</span></summary>
-<section class="card stack" aria-label="${t.create}">${form}</section></details>`;
+<h2>${t.newOne}</h2><section class="card stack" aria-label="${t.create}">${form}</section></details>`;
 }
 
 /** The keys of a group that the user belongs to. */
@@ -116,13 +135,17 @@ function renderKey(key: KeyDetails, view: KeysView, locale: Locale): Html {
   const { id, name, state, createdAt, replacedBy } = key;
   const { texts, day } = locale;
   const t = texts.keys;
-  return html`<li class="key-card" id="key-${id}">
+  const isBelow = view.keys.some((other) => other.id === replacedBy && isValidState(other.state));
+  return html`<li class="key-card${isBelow && html` key-replaced`}" id="key-${id}">
 <div class="key-card-head"><h3 class="key-name"><bdi>${name}</bdi> ${keyBadge(state, locale)}</h3>
 <p class="small muted"><code>${maskedKey(id)}</code> · ${t.created(day(createdAt))}${
-    state === 'rotated' && replacedBy !== null && html` · ${t.replacedBy(html`<code>${maskedKey(replacedBy)}</code>`)}`
+    state === 'rotated' &&
+    replacedBy !== null &&
+    !isBelow &&
+    html` · ${t.replacedBy(html`<code>${maskedKey(replacedBy)}</code>`)}`
   }</p></div>
 ${renderFacts(key, view, locale)}
-<div class="key-actions key-forms needs-script">${state === 'active' && html`${renderChange(key, view, locale)}${renderRotation(key, locale)}`}${renderRevocation(key, locale)}</div>
+<div class="key-actions key-forms needs-script">${state === 'active' && html`${renderChange(key, view, locale)}${renderRotation(key, locale)}`}${renderMenu(key, locale)}</div>
 <p class="problem" role="alert" id="problem-${id}"></p>
 </li>`;
 }
@@ -131,7 +154,12 @@ function renderFacts(key: KeyDetails, { range }: KeysView, locale: Locale): Html
   const { texts, day, count } = locale;
   const { facts: t, grants: names } = texts.keys;
   const { id, grants, own, lastUsedAt, used, budgets } = key;
-  const isLimited = own?.models !== undefined || own?.rpm !== undefined || key.expiresAt !== null;
+  const bounds = [
+    own?.grants && fact(t.grants, grants.map((grant) => names[grant]).join(', ') || '–'),
+    own?.models && fact(t.models, renderModels(key, locale)),
+    key.expiresAt !== null && fact(t.expires, renderEnd(key.expiresAt, own, locale)),
+    own?.rpm !== undefined && key.rpm !== null && fact(t.rpm, renderRpm(key.rpm, key.planRpm, locale)),
+  ].filter((bound) => bound instanceof Html);
   const failed = linkTo('/requests', { key: id, from: range.from, to: range.to, outcome: 'failed' });
   const requests = linkTo('/requests', { key: id, from: range.from, to: range.to });
   return html`<dl class="key-facts">
@@ -144,13 +172,7 @@ ${fact(
 )}
 ${used.spent !== undefined && fact(t.spent, used.spent)}
 </dl>
-<div class="key-bounds"><dl>
-${(own?.grants || !isLimited) && fact(t.grants, own?.grants ? grants.map((grant) => names[grant]).join(', ') || '–' : t.all)}
-${own?.models && fact(t.models, renderModels(key, locale))}
-${key.expiresAt !== null && fact(t.expires, renderEnd(key.expiresAt, own, locale))}
-${own?.rpm !== undefined && key.rpm !== null && fact(t.rpm, renderRpm(key.rpm, key.planRpm, locale))}
-</dl>
-${budgets.map((budget) => renderBudget(budget, locale))}</div>`;
+${(bounds.length > 0 || budgets.length > 0) && html`<div class="key-bounds">${bounds.length > 0 && html`<dl>${bounds}</dl>`}${budgets.map((budget) => renderBudget(budget, locale))}</div>`}`;
 }
 
 function fact(name: string, value: Html | string): Html {
@@ -203,7 +225,7 @@ ${limitFields(choices, locale, key)}
 }
 
 function renderRotation({ id, name }: KeyDetails, { texts: { keys: t } }: Locale): Html {
-  return html`<details><summary class="button button-quiet button-small">${t.rotate}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
+  return html`<details class="key-rotation" id="rotate-${id}"><summary class="button button-quiet button-small">${t.rotate}<span class="visually-hidden"> <bdi>${name}</bdi></span></summary>
 <form class="stack" data-api="POST /api/user/rotate" data-show="new-key-text" data-key="apiKey" data-problem="problem-rotate-${id}">
 <p class="small muted">${t.rotateWords}</p>
 <input type="hidden" name="keyId" value="${id}">
@@ -216,8 +238,17 @@ ${scriptedButton(html`${t.replace}<span class="visually-hidden"> <bdi>${name}</b
 <p class="problem" role="alert" id="problem-rotate-${id}"></p></form></details>`;
 }
 
+/** What ends a key. The script opens the form of the rotation. */
+function renderMenu(key: KeyDetails, locale: Locale): Html {
+  const { id, name, state } = key;
+  const t = locale.texts.keys;
+  const what = html`<span class="visually-hidden"> <bdi>${name}</bdi></span>`;
+  return html`<details class="menu menu-end"><summary class="button button-quiet button-small"><span aria-hidden="true">⋯</span><span class="visually-hidden">${t.moreActions}${what}</span></summary>
+<div class="menu-list">${state === 'active' && html`<button type="button" class="link-button" data-open="rotate-${id}">${t.rotate}${what}</button>`}${renderRevocation(key, locale)}</div></details>`;
+}
+
 function renderRevocation({ id, name }: KeyDetails, { texts: { keys: t } }: Locale): Html {
   return html`<form data-api="POST /api/user/keys/${id}/revoke" data-then="${PATH}?revoked={key.id}"
 data-confirm="${t.revokeConfirm(isolated(name))}" data-confirm-label="${t.revoke}" data-confirm-bad data-choice="jobs=keep" data-choice-label="${t.keepJobs}" data-problem="problem-${id}">
-${scriptedButton(html`${t.revoke}<span class="visually-hidden"> <bdi>${name}</bdi></span>`, 'button-quiet button-small')}</form>`;
+<button class="link-button menu-bad" disabled>${t.revoke}<span class="visually-hidden"> <bdi>${name}</bdi></span></button></form>`;
 }

@@ -33,10 +33,14 @@ export interface PlansView {
   left?: readonly AllowanceView[] | undefined;
   /** The plan that the visitor has chosen, also before the sign-in. */
   chosenId?: string | undefined;
+  /** Whether whatever is bought is added to what is left. Default false: a plan may replace another one. */
+  isAdded?: boolean;
+  /** Those of the user that wait for money, newest first. Default: none. */
+  openOrders?: readonly OrderRecord[];
 }
 
 export function plansPage(
-  { plans, support, isSignedIn, currentPlanId, chosenId, left }: PlansView,
+  { plans, support, isSignedIn, currentPlanId, chosenId, left, isAdded = false, openOrders = [] }: PlansView,
   locale: Locale,
 ): Omit<Page, 'viewer'> {
   const t = locale.texts.plans;
@@ -50,12 +54,19 @@ export function plansPage(
     styles: ['plan-cards.css'],
     content: html`<div class="frame">
 <div class="page-head"><h1>${t.title}</h1><p>${t.lead}</p></div>
+${openOrders.length > 0 && html`<ul class="notice notice-warn plan-open">${openOrders.map((order) => openOrder(order, locale))}</ul>`}
 ${chosen && renderChosen(chosen, { isSignedIn, hasRates }, locale)}
 <h2${chosen ? html` class="plans-other"` : html` class="visually-hidden"`}>${chosen ? t.others : t.content}</h2>
-${renderPlanCards({ plans: plans.filter((plan) => plan !== chosen), isSignedIn, currentPlanId, left, hasRates }, locale)}
-${renderPaying(plans, support, locale)}
+${renderPlanCards({ plans: plans.filter((plan) => plan !== chosen), isSignedIn, currentPlanId, left, hasRates, isFolded: chosen !== undefined }, locale)}
+${renderPaying(plans, support, isAdded, locale)}
 </div>`,
   };
+}
+
+function openOrder({ code, amount, paidAmount, currency }: OrderRecord, locale: Locale): Html {
+  const { texts, money } = locale;
+  const due = money(amount - paidAmount, currency);
+  return html`<li><span>${texts.plans.isOpen(html`<code>${code}</code>`)}</span><a class="button button-quiet button-small" href="/pay/${code}">${texts.orders.pay(due)}<span class="visually-hidden"> ${code}</span></a></li>`;
 }
 
 interface Comparing {
@@ -74,7 +85,8 @@ function renderChosen(plan: PlanView, { isSignedIn, hasRates }: Comparing, local
 ${renderPoints(points, locale)}
 ${outcome && html`<p class="small muted">${outcome}</p>`}</div>
 <div class="stack"><p class="plan-price figures">${price === null ? t.priceInOrder : priceOf(plan)}${hasRates && html`<span class="plan-rate">${plan.rate}</span>`}</p>
-${isSignedIn ? orderForm(id, 'chosen', t.order, locale) : html`<a class="button" href="${to}">${t.signInToOrder}</a>`}</div>
+${isSignedIn ? orderForm(id, 'chosen', t.order, locale) : html`<a class="button" href="${to}">${t.signInToOrder}</a>`}
+<p class="small muted">${t.thenCode}</p></div>
 </section>`;
 }
 
@@ -104,7 +116,7 @@ ${scriptedButton(label, isQuiet ? 'button-quiet' : '')}
 </form>`;
 }
 
-function renderPaying(plans: readonly PlanView[], support: Support, locale: Locale): Html {
+function renderPaying(plans: readonly PlanView[], support: Support, isAdded: boolean, locale: Locale): Html {
   const t = locale.texts.plans;
   const isSold = plans.some(({ canBeOrdered }) => canBeOrdered);
   return html`<section class="section faq" aria-labelledby="paying">
@@ -115,32 +127,39 @@ ${
   html`<div><dt>${t.transfer}</dt><dd>${t.transferWords}</dd></div>
 <div><dt>${t.matched}</dt><dd>${t.matchedWords}</dd></div>`
 }
-<div><dt>${t.change}</dt><dd>${t.changeWords}</dd></div>
+<div><dt>${t.change}</dt><dd>${isAdded ? t.addedWords : t.changeWords}</dd></div>
 <div id="support"><dt>${isSold ? t.otherWays : t.support}</dt><dd>${supportWords(support, locale)}</dd></div>
 </dl>
 </section>`;
 }
 
-/** @param view `hasRates`: default if one of the plans is the cheapest. */
-export function renderPlanCards(
-  view: Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId' | 'left'> & Partial<Pick<Comparing, 'hasRates'>>,
-  locale: Locale,
-): Html {
-  const { plans, isSignedIn, currentPlanId, left = [], hasRates = plans.some(({ isCheapest }) => isCheapest) } = view;
+interface PlanCardsView extends Pick<PlansView, 'plans' | 'isSignedIn' | 'currentPlanId' | 'left'> {
+  /** Default: whether one of the plans is the cheapest. */
+  hasRates?: boolean;
+  /** Whether a phone shows name, price and button alone. Default false. */
+  isFolded?: boolean;
+}
+
+/** What all plans include is said once; on a phone also what all do that are paid. */
+export function renderPlanCards(view: PlanCardsView, locale: Locale): Html {
+  const { plans, isSignedIn, currentPlanId, left = [], isFolded = false } = view;
+  const { hasRates = plans.some(({ isCheapest }) => isCheapest) } = view;
   const t = locale.texts.plans;
   const marked = (plans.find(({ id }) => id === currentPlanId) ?? plans.find(({ isCheapest }) => isCheapest))?.id;
   const common = commonPoints(plans);
+  const shared = common.length > 0 || isFolded ? [] : commonPoints(plans.filter(({ isFree }) => !isFree));
   const mark = ({ id, isCheapest }: PlanView) => {
     const words = id === currentPlanId ? t.yours : isCheapest && t.cheapest;
     return words && html` <span class="badge badge-good">${words}</span>`;
   };
-  return html`${common.length > 0 && html`<div class="plan-common"><span>${t.every}</span>${renderPoints(common, locale)}</div>`}<ul class="plans">${plans.map(
+  return html`${common.length > 0 && html`<div class="plan-common"><span>${t.every}</span>${renderPoints(common, locale)}</div>`}${shared.length > 0 && html`<div class="plan-common plan-common-phone"><span>${t.everyPaid}</span>${renderPoints(shared, locale)}</div>`}<ul class="plans${isFolded && html` plans-folded`}">${plans.map(
     (plan) => html`<li class="card plan${plan.id === marked && html` plan-current`}">
 <h3>${plan.name}${mark(plan)}</h3>
 <p class="plan-price figures">${plan.price === null ? (plan.canBeOrdered ? t.priceInOrder : t.onRequest) : priceOf(plan)}${hasRates && html`<span class="plan-rate">${plan.rate}</span>`}</p>
 ${renderPoints(
-  plan.points.filter((point) => !common.some(({ words }) => words === point.words)),
+  plan.points.filter((point) => !isAmong(common, point)),
   locale,
+  plan.isFree ? [] : shared,
 )}
 ${plan.id === currentPlanId && left.length > 0 && renderUse(left, locale)}
 ${plan.note !== null && html`<p class="small muted">${plan.note}</p>`}
@@ -150,12 +169,21 @@ ${renderAction(plan, { isSignedIn, isCurrent: plan.id === currentPlanId, isQuiet
   )}</ul>`;
 }
 
-function renderPoints(points: readonly PlanPoint[], { texts: { plans: t } }: Locale): Html {
-  return html`<ul class="plan-points">${points.map(({ words, isMissing }) =>
-    isMissing
-      ? html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${words}</li>`
-      : html`<li>${words}</li>`,
+/** @param shared Those that a phone says above all plans. */
+function renderPoints(
+  points: readonly PlanPoint[],
+  { texts: { plans: t } }: Locale,
+  shared: readonly PlanPoint[] = [],
+): Html {
+  return html`<ul class="plan-points">${points.map((point) =>
+    point.isMissing
+      ? html`<li class="plan-missing"><span class="visually-hidden">${t.notIncluded} </span>${point.words}</li>`
+      : html`<li${isAmong(shared, point) && html` class="plan-shared"`}>${point.words}</li>`,
   )}</ul>`;
+}
+
+function isAmong(points: readonly PlanPoint[], { words }: PlanPoint): boolean {
+  return points.some((point) => point.words === words);
 }
 
 function renderUse(allowances: readonly AllowanceView[], { texts, count }: Locale): Html {

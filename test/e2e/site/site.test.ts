@@ -143,14 +143,17 @@ describe('pages of the site in a real browser', () => {
     expect(await page.content()).not.to.contain(key);
 
     await page.goto(`${app.url}/keys`);
-    await page.getByText('Rotate phone').click();
+    const menus = page.locator('.key-card .menu > summary');
+    await menus.first().click();
+    await page.getByRole('button', { name: 'Rotate phone' }).click();
     await page.getByLabel('The old key keeps working').filter({ visible: true }).selectOption('for 7 days');
     await page.getByRole('button', { name: 'Replace the key phone' }).click();
     await page.getByText('Your new key').waitFor();
     expect(await page.textContent('#new-key-text')).not.to.equal(key);
     await page.reload();
     await page.getByText('Rotated').first().waitFor();
-    await page.getByRole('button', { name: 'Revoke phone' }).last().click();
+    await menus.last().click();
+    await page.getByRole('button', { name: 'Revoke phone' }).click();
     const asked = page.waitForRequest((request) => request.url().endsWith('/revoke'));
     await page.getByRole('dialog').getByLabel('Keep its queued jobs').check();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
@@ -218,6 +221,7 @@ describe('pages of the site in a real browser', () => {
     page.on('request', (request) => {
       if (request.method() === 'POST') sent += 1;
     });
+    await page.locator('.key-card', { hasText: 'laptop' }).locator('.menu > summary').click();
     await page.getByRole('button', { name: 'Revoke laptop' }).click();
     const dialog = page.getByRole('dialog');
     expect(await dialog.textContent()).to.contain('laptop');

@@ -157,7 +157,8 @@ describe('pages of the site under bad conditions', () => {
 
   it('keep the only view of a key until it is stored', async () => {
     await open('/keys');
-    await page.getByText('Rotate laptop').click();
+    await page.locator('.key-card .menu > summary').first().click();
+    await page.getByRole('button', { name: 'Rotate laptop' }).click();
     await page.getByRole('button', { name: 'Replace the key laptop' }).click();
     await page.getByText('Your new key').waitFor();
     expect(await page.getByRole('button', { name: /^(Replace|Revoke|Save) / }).count()).to.equal(0);
@@ -334,7 +335,8 @@ describe('pages of the site under bad conditions', () => {
     }
     for (const tab of tabs) await tab.goto(`${app.url}/keys`);
     for (const tab of tabs) {
-      await tab.getByText('Rotate tram').first().click();
+      await tab.locator('.key-card .menu > summary').first().click();
+      await tab.getByRole('button', { name: 'Rotate tram' }).click();
       await tab.getByRole('button', { name: 'Replace the key tram' }).first().click();
       await tab.locator('#new-key:not([hidden]), .problem a').first().waitFor();
     }
@@ -388,11 +390,7 @@ describe('pages of the site under bad conditions', () => {
         .filter({ visible: true })
         .count(),
     ).to.equal(0);
-    for (const good of ['laptop', 'shop website'])
-      await page
-        .getByRole('button', { name: `Revoke ${good}` })
-        .first()
-        .waitFor();
+    for (const good of ['laptop', 'shop website']) await page.getByText(`Change ${good}`).first().waitFor();
     await page.getByText(/^Older keys/).click();
     await page.getByText('barge 0').waitFor();
   });

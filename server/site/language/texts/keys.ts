@@ -8,8 +8,7 @@ import { type Html, html } from '../../html.js';
 
 const en = {
   title: 'API keys',
-  words: (plan: Html) =>
-    html`Programs send a key with each request. A key can use everything in the plan ${plan}, or less if you limit it.`,
+  words: (plan: Html) => html`Programs send a key with each request. Each can use the whole plan ${plan}, or less.`,
   yours: 'Your keys',
   group: {
     title: (group: Html) => html`Keys of your group ${group}`,
@@ -50,7 +49,7 @@ const en = {
     andMore: (models: string, more: string) => `${models} and ${more} more`,
     rpm: 'Requests a minute',
     ofPlan: (rpm: string) => `${rpm} for all keys`,
-    own: (rpm: string, plan: string) => `${rpm} of ${plan}`,
+    own: (rpm: string, plan: string) => `${rpm} (plan: ${plan})`,
     expires: 'Expires',
     withPlan: (day: Html) => html`${day}, with the plan`,
     never: 'Never',
@@ -95,6 +94,7 @@ const en = {
     period: 'Period',
     periods: { day: 'each day', month: 'each month', never: 'in total' },
   },
+  moreActions: 'More:',
   rotate: 'Rotate',
   rotateWords: 'A new key with the same limits replaces this one.',
   overlap: 'The old key keeps working',
@@ -109,8 +109,7 @@ const en = {
 
 const vi: typeof en = {
   title: 'Khóa API',
-  words: (plan) =>
-    html`Chương trình gửi khóa kèm mỗi yêu cầu. Khóa dùng được mọi thứ trong gói ${plan}, hoặc ít hơn nếu bạn giới hạn.`,
+  words: (plan) => html`Chương trình gửi khóa kèm mỗi yêu cầu. Mỗi khóa dùng được cả gói ${plan}, hoặc ít hơn.`,
   yours: 'Khóa của bạn',
   group: {
     title: (group) => html`Khóa của nhóm ${group}`,
@@ -152,7 +151,7 @@ const vi: typeof en = {
     andMore: (models, more) => `${models} và ${more} mô hình khác`,
     rpm: 'Yêu cầu mỗi phút',
     ofPlan: (rpm) => `${rpm} cho mọi khóa`,
-    own: (rpm, plan) => `${rpm} / ${plan}`,
+    own: (rpm, plan) => `${rpm} (gói: ${plan})`,
     expires: 'Hết hạn',
     withPlan: (day) => html`${day}, cùng gói`,
     never: 'Không hết hạn',
@@ -197,6 +196,7 @@ const vi: typeof en = {
     period: 'Chu kỳ',
     periods: { day: 'mỗi ngày', month: 'mỗi tháng', never: 'tổng cộng' },
   },
+  moreActions: 'Thêm:',
   rotate: 'Thay khóa',
   rotateWords: 'Khóa mới với cùng giới hạn sẽ thay khóa này.',
   overlap: 'Khóa cũ còn dùng được',
