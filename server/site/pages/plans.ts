@@ -33,7 +33,7 @@ export interface PlansView {
   left?: readonly AllowanceView[] | undefined;
   /** The plan that the visitor has chosen, also before the sign-in. */
   chosenId?: string | undefined;
-  /** Whether whatever is bought is added to what is left. Default false: a plan may replace another one. */
+  /** Whether what is bought is added to what is left. Default false: a plan may replace another one. */
   isAdded?: boolean;
   /** Those of the user that wait for money, newest first. Default: none. */
   openOrders?: readonly OrderRecord[];

@@ -143,7 +143,7 @@ describe('pages of the site in a real browser', () => {
     expect(await page.content()).not.to.contain(key);
 
     await page.goto(`${app.url}/keys`);
-    const menus = page.locator('.key-card .menu > summary');
+    const menus = page.locator('.key-card', { hasText: 'phone' }).locator('.menu > summary');
     await menus.first().click();
     await page.getByRole('button', { name: 'Rotate phone' }).click();
     await page.getByLabel('The old key keeps working').filter({ visible: true }).selectOption('for 7 days');
