@@ -139,7 +139,7 @@ export interface Images {
    */
   file(name: string): Promise<ImageFile>;
   /**
-   * A small picture of a public file, for lists: WebP of at most 640 pixels on each side, or 128 for a line.
+   * A small picture of a public file, for lists: WebP of at most 640 pixels on each side, or 96 for a line.
    * @throws GatewayError as {@link file}; `queue_full`, `plugin_unavailable`.
    */
   thumbnail(name: string, use?: ThumbnailUse): Promise<Media>;

@@ -13,7 +13,7 @@ import { GatewayError } from '../runtime/index.js';
 import type { ResultFiles } from './result-files.js';
 
 /** Of the longer side, in pixels: twice the widest card, and twice a line of a list or more, for dense screens. */
-const SIDES = { card: 640, line: 128 } as const;
+const SIDES = { card: 640, line: 96 } as const;
 const MAX_CACHED_BYTES = 16 * 1024 * 1024;
 const TIMEOUT_MS = 20_000;
 
@@ -35,7 +35,7 @@ export class Thumbnails {
   }
 
   /**
-   * A WebP of at most 640 pixels on each side, or 128 for a line.
+   * A WebP of at most 640 pixels on each side, or 96 for a line.
    * @param name Of the public file.
    * @throws GatewayError `file_not_found`, `file_expired`, `queue_full`, `plugin_unavailable`.
    */

@@ -57,7 +57,7 @@ export function imagePageRoutes(services: ImagePageServices): Route[] {
       params: { name: { description: 'Name of the file.', example: 'img_0123456789abcdef.png' } },
       summary: 'Small picture of an image',
       description: 'A WebP for lists, of at most 640 pixels on each side.',
-      query: { small: { schema: Type.Literal('1'), description: 'At most 128 pixels on each side.' } },
+      query: { small: { schema: Type.Literal('1'), description: 'At most 96 pixels on each side.' } },
       answers: { 200: { description: 'The picture.', type: 'image/webp' } },
       errors: ['file_not_found', 'file_expired', 'queue_full', 'not_signed_in'],
       handler: (context) => pages.sendThumbnail(context),

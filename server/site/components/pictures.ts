@@ -11,7 +11,7 @@ export interface PictureView {
 
 export const THUMBNAILS = '/images/thumbnails';
 
-/** @param isSmall For a line of a list: at most 128 pixels on each side. Default: for a card. */
+/** @param isSmall For a line of a list: at most 96 pixels on each side. Default: for a card. */
 export function thumbnailOf({ fileName }: PictureView, isSmall = false): string {
   return `${THUMBNAILS}/${fileName}${isSmall ? '?small=1' : ''}`;
 }

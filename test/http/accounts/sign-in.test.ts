@@ -34,7 +34,7 @@ describeOnStacks('signing in', (stack) => {
     const fresh = await startSignInApp({ stack, withoutUsers: true });
     const [browser, second] = [createBrowserSession(), createBrowserSession()];
     const page = async (one: typeof browser, path: string) => (await one.send(fresh.url + path)).text;
-    expect(await page(browser, '/login')).to.contain('The first account operates this gateway');
+    expect(await page(browser, '/login')).to.contain('Your account operates this gateway');
     await fresh.signIn(browser);
     expect(await page(browser, '/dashboard')).to.contain('You are an operator of this gateway');
     const lines = fresh.log.filter(({ message }) => message.includes('is the operator'));

@@ -95,7 +95,7 @@ describe('pages of images', () => {
     const cookie = `mediagate=${ann.cookie(app.url, 'mediagate')}`;
     const answer = await fetch(app.url + picture, { headers: { cookie } });
     const { width, height } = await sharp(Buffer.from(await answer.arrayBuffer())).metadata();
-    expect([answer.headers.get('content-type'), width, height]).to.deep.equal(['image/webp', 128, 85]);
+    expect([answer.headers.get('content-type'), width, height]).to.deep.equal(['image/webp', 96, 64]);
     expect(await read('/dashboard', bob)).not.to.contain(id);
     await remove(id);
   });

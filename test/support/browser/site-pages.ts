@@ -77,7 +77,11 @@ export function accountPages({ orders, image, device, agent }: UsedPages): reado
     { name: 'usage-models', path: '/usage?by=model' },
     { name: 'requests', path: '/requests' },
     { name: 'requests-failed', path: '/requests?outcome=failed' },
-    { name: 'request', path: '/requests', prepare: (page) => page.locator('.row-link').nth(3).click() },
+    {
+      name: 'request',
+      path: '/requests',
+      prepare: (page) => page.locator('.row-link', { hasText: '/v1/responses' }).first().click(),
+    },
     { name: 'requests-none', path: '/requests?code=invalid_json' },
     { name: 'plans-signed-in', path: '/plans' },
     ...Object.entries(orders).map(([state, code]) => ({ name: `order-${state}`, path: `/pay/${code}` })),
