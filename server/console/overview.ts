@@ -191,7 +191,7 @@ function renderFailures({ failures }: Overview, locale: Locale): Html {
             html`<a href="${linkTo('/admin/requests', { code: errorCode ?? undefined, outcome: 'failed' })}"><code>${errorCode ?? status}</code></a>${times > 1 && html` <span class="small muted">${t.overview.times(count(times))}</span>`}<span class="detail small muted meaning">${texts.errors.meaningOf(errorCode ?? '')}</span>`,
         },
         {
-          head: usage.list.routeAndModel,
+          head: usage.route,
           inCard: 'line',
           cell: ({ latest: { route, model } }) =>
             html`<code>${route}</code>${model !== '' && html`<bdi class="detail small muted">${model}</bdi>`}`,

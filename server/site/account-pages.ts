@@ -244,9 +244,14 @@ class AccountPages {
     const rows = found.slice(0, ROWS);
     const last = found.length > ROWS ? rows.at(-1) : undefined;
     const { deleted, inputs } = query;
+    const { errorCode, ...others } = wanted;
+    const isNone = rows.length === 0 && errorCode !== undefined && filter.requestId === undefined;
+    // As much as the list of failures reads.
+    const failures = isNone ? await requestLog.list({ ...others, outcome: 'failed' }, ROWS) : [];
     const page = requestsPage(
       {
         ...{ filter, rows, retentionDays, inputDays, repeatOf: this.#repeatOf },
+        codes: codesOf(failures),
         counts: countsOf(filter, totals),
         inputsChanged: inputs !== undefined,
         today: dayOf(clock.now()),
@@ -307,6 +312,12 @@ class AccountPages {
     await requestLog.inputs.setDays(accountId, readInputDays(days));
     seeOther(context, `${site().url}/requests?inputs=changed#inputs`);
   }
+}
+
+/** The most frequent first. */
+function codesOf(rows: readonly { errorCode: string | null }[]): string[] {
+  const byCode = Map.groupBy(rows, ({ errorCode }) => errorCode);
+  return [...byCode].sort(([, one], [, other]) => other.length - one.length).flatMap(([code]) => code ?? []);
 }
 
 /** How many requests the tabs lead to; undefined if sums know nothing of a filter. */

@@ -1,19 +1,20 @@
 /*
  * Single requests, for the user's page and the console: tabs by how they ended, rows below the title of their day, and the
- * whole of one request. A row says route and model, how it ended and what its code means, duration, tokens and cost, its id
- * and when it was; it leads to the whole. A list of failures stands below what went wrong instead, each once in a row. The whole says first how it ended, and what can be done about a failure.
+ * whole of one request. A row is one line: route, model, key, how it ended, duration, tokens, cost and when it was, and in a
+ * second one what it asked, if that is kept; it leads to the whole, which has its id. A list of failures stands below what went
+ * wrong and its remedy instead. The whole says first how it ended, and what can be done about a failure.
  */
 
 import { actionOfCode, outcomeOf, type RequestOutcome, shownRequestId, type UsageEntry } from '../../usage/index.js';
 import { exampleTabs } from '../docs/example-tabs.js';
 import type { ExampleRequest } from '../docs/examples.js';
 import type { Locale } from '../language/index.js';
-import { badge, copyableId, copyIcon, type Html, type HtmlValue, html, type Tone } from '../page.js';
+import { badge, copyIcon, type Html, type HtmlValue, html, type Tone } from '../page.js';
 import { linkRow, linkTo } from './filters.js';
 import { type Column, dataTable, type TableView } from './table.js';
 
 /** Characters of an input that are shown at once. */
-const SHORT_INPUT = 120;
+const SHORT_INPUT = 160;
 
 const TONES: Readonly<Record<RequestOutcome, Tone>> = { succeeded: 'good', failed: 'bad', refused: 'warn' };
 
@@ -33,7 +34,9 @@ export interface RequestRowsView {
   /** Where another one like it can be made. Default: nowhere. */
   tryAt?(row: UsageEntry): string | undefined;
   /** Another one like it as a request. Default: it is not shown. */
-  repeatOf?(row: UsageEntry): ExampleRequest | undefined;
+  repeatOf?(row: Pick<UsageEntry, 'route' | 'model' | 'input'>): ExampleRequest | undefined;
+  /** Whether the page has {@link requestTitle}. Default false. */
+  isTitled?: boolean;
 }
 
 /** Tabs of a list: all, failed and refused requests. @param counts Of each, if they are known. @param kind See {@link linkRow}. */
@@ -82,7 +85,20 @@ function codeOf({ status, errorCode }: UsageEntry): string {
 
 function renderCodeTitle(rows: readonly [UsageEntry, ...UsageEntry[]], locale: Locale): Html {
   const [first] = rows;
-  return html`<strong>${meaningOf(first, locale)}</strong> <code>${codeOf(first)}</code> <span class="badge">${locale.texts.words.requests(rows.length)}</span>`;
+  const { errorCode } = first;
+  const action = errorCode === null ? undefined : locale.texts.errors.actionOf(errorCode);
+  return html`<strong>${meaningOf(first, locale)}</strong> <code>${codeOf(first)}</code> <span class="badge">${locale.texts.words.requests(rows.length)}</span>${action !== undefined && html`<p>${withCode(action)} ${aboutCode(errorCode, locale)}</p>`}`;
+}
+
+/** Where a code is explained, if that says what can be done. */
+function aboutCode(code: string | null, { texts }: Locale): Html | false {
+  const isExplained = code !== null && actionOfCode(code) !== undefined;
+  return isExplained && html`<a href="/docs/api/errors#${code}">${texts.usage.list.aboutCode}</a>`;
+}
+
+/** Code in backticks. */
+function withCode(text: string): readonly (Html | string)[] {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
 function requestColumns(
@@ -93,24 +109,26 @@ function requestColumns(
   const { path, query, owner, isOwnerShort = false, hasInputs = false, isByCode } = view;
   const { from, to } = query;
   const currency = view.rows.some(({ cost }) => cost !== null) ? view.currency : undefined;
+  // In a card.
   const aboutOf = (row: UsageEntry) => {
     const parts = [row.model !== '' && html`<bdi>${row.model}</bdi>`, isOwnerShort && owner.cell(row)].filter(Boolean);
-    return html`<span class="detail small muted">${parts.map((part, index) => html`${index > 0 && ' · '}${part}`)}</span>`;
+    return html`<span class="detail small muted in-card">${parts.map((part, index) => html`${index > 0 && ' · '}${part}`)}</span>`;
   };
   const wholeOf = (row: UsageEntry) => linkTo(path, { from, to, request_id: shownRequestId(row) });
   return [
     {
-      head: t.list.routeAndModel,
+      head: t.route,
       cell: (row) =>
         html`<a class="row-link" href="${wholeOf(row)}"><code>${row.route}</code></a>${aboutOf(row)}${hasInputs && renderInput(row, locale)}`,
     },
+    { head: t.by.model, inCard: 'none', cell: ({ model }) => model !== '' && html`<bdi>${model}</bdi>` },
+    isOwnerShort ? { ...owner, inCard: 'none' } : owner,
     {
       head: t.list.result,
       inCard: 'end',
       cell: (row) =>
-        html`<span class="figures">${resultMark(row, isByCode, locale)} ${row.status}</span>${!isByCode && renderMeaning(row, locale)}`,
+        html`<span class="figures${toneOf(row)}">${resultMark(row, isByCode, locale)} ${row.status}</span>${!isByCode && renderMeaning(row, locale)}`,
     },
-    ...(isOwnerShort ? [] : [owner]),
     { head: t.list.duration, isNumber: true, inCard: 'plain', cell: ({ latencyMs }) => duration(latencyMs, locale) },
     { head: t.list.tokens, isNumber: true, inCard: 'none', cell: (row) => tokensOf(row, locale) },
     ...(currency === undefined
@@ -128,10 +146,16 @@ function requestColumns(
       head: t.list.time,
       isNumber: true,
       inCard: 'time',
-      cell: (row) =>
-        html`${isByCode ? locale.second(row.at) : locale.clock(row.at)}<span class="detail small muted">${copyableId(shownRequestId(row), t.list.requestId, locale)}</span>`,
+      cell: ({ at }) => (isByCode ? locale.second(at) : locale.clock(at)),
     },
   ];
+}
+
+/** Failures are red, refusals amber. */
+function toneOf(row: UsageEntry): string {
+  const outcome = outcomeOf(row);
+  if (outcome === 'succeeded' || row.errorCode === 'cancelled') return '';
+  return outcome === 'failed' ? ' bad' : ' warn';
 }
 
 /** In a list only what did not succeed stands out, and nothing where the titles say how it ended. */
@@ -155,20 +179,32 @@ function renderMeaning(row: UsageEntry, locale: Locale): Html | false {
   const meaning = meaningOf(row, locale);
   return (
     meaning !== undefined &&
-    html`<span class="detail small">${errorCode !== null && html`<code>${errorCode}</code> `}<span class="muted">${meaning}</span></span>`
+    html`<span class="detail small" title="${meaning}">${errorCode !== null && html`<code>${errorCode}</code> `}<span class="muted in-card">${meaning}</span></span>`
   );
+}
+
+/** What it was and when, as the title of its page, with the way back. */
+export function requestTitle(row: UsageEntry, view: Pick<RequestRowsView, 'path' | 'repeatOf'>, locale: Locale): Html {
+  const method = view.repeatOf?.(row)?.method;
+  return html`<p class="back"><a href="${view.path}">${locale.texts.usage.list.allRequests}</a></p><h1 class="request-title">${method !== undefined && html`<span class="muted">${method}</span> `}<code>${row.route}</code></h1><p>${locale.moment(row.at)}</p>`;
 }
 
 /** The whole of one request: each of its rows as a card. */
 export function requestDetails(view: RequestRowsView & { rows: readonly UsageEntry[] }, locale: Locale): Html {
-  const { rows, path } = view;
-  return html`<p><a href="${path}">← ${locale.texts.usage.list.allRequests}</a></p>${rows.map((row, index) => renderDetail(row, index, view, locale))}`;
+  const { rows, path, isTitled = false } = view;
+  return html`${!isTitled && html`<p><a href="${path}">← ${locale.texts.usage.list.allRequests}</a></p>`}${rows.map((row, index) => renderDetail(row, index, view, locale))}`;
 }
 
-function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, locale: Locale): Html {
+function renderDetail(
+  row: UsageEntry,
+  index: number,
+  view: RequestRowsView & { rows: readonly UsageEntry[] },
+  locale: Locale,
+): Html {
   const { usage: t } = locale.texts;
   const { route, model, status, errorCode, latencyMs, inputTokens, outputTokens, cost, input } = row;
-  const { path, query, currency, owner } = view;
+  const { path, query, currency, owner, rows, isTitled = false } = view;
+  const isNamed = isTitled && rows.length === 1;
   const { from, to } = query;
   const meaning = meaningOf(row, locale);
   const tried = view.tryAt?.(row);
@@ -190,15 +226,20 @@ function renderDetail(row: UsageEntry, index: number, view: RequestRowsView, loc
         ][])),
   ];
   const facts: [string, HtmlValue][] = [
-    [t.list.time, locale.moment(row.at)],
+    ...(isNamed ? [] : ([[t.list.time, locale.moment(row.at)]] satisfies [string, HtmlValue][])),
     [owner.head, owner.cell(row)],
-    ...(model === '' ? [] : ([[t.modelOrPlatform, html`<bdi>${model}</bdi>`]] satisfies [string, HtmlValue][])),
+    ...(model === ''
+      ? []
+      : ([[t.modelOrPlatform, html`<a href="${linkTo('/models', { q: model })}"><bdi>${model}</bdi></a>`]] satisfies [
+          string,
+          HtmlValue,
+        ][])),
   ];
   const listed = (entries: readonly [string, HtmlValue][]) =>
     entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`);
   const isBad = outcomeOf(row) === 'failed' && errorCode !== 'cancelled';
   return html`<section class="card stack request-detail" aria-labelledby="${id}-title">
-<div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2 id="${id}-title"><code>${route}</code></h2>${tried !== undefined && html`<a class="button button-quiet button-small" href="${tried}">${t.list.tryAgain}</a>`}</div>
+<div class="request-head"><span class="figures">${resultBadge(row, locale)} ${status}</span><h2${isNamed && html` class="visually-hidden"`} id="${id}-title"><code>${route}</code></h2>${tried !== undefined && html`<a class="button button-quiet button-small" href="${tried}">${t.list.tryAgain}</a>`}</div>
 ${meaning !== undefined && html`<div class="notice stack-small${isBad && ' notice-bad'}"><p><strong>${meaning}</strong></p>${errorCode !== null && renderCode(errorCode, linkTo(path, { from, to, code: errorCode }), locale)}</div>`}
 <div${repeated && html` class="request-parts"`}><div class="stack request-facts"><dl class="totals">${listed(numbers)}</dl>
 ${typeof input === 'string' && html`<div class="stack-small"><h3 class="small muted">${t.inputs.column}</h3><p class="asked-whole" dir="auto">${input}</p></div>`}
@@ -209,12 +250,11 @@ ${repeated && html`<div class="stack-small request-again"><h3>${t.list.again}</h
 }
 
 /** What can be done about a code, where it is explained, and the other requests with it. */
-function renderCode(code: string, others: string, { texts }: Locale): Html {
-  const { list: t } = texts.usage;
-  const action = texts.errors.actionOf(code);
-  const guide = actionOfCode(code) !== undefined && html`<a href="/docs/api/errors#${code}">${t.aboutCode}</a>`;
-  return html`${action !== undefined && html`<p>${action.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}</p>`}
-<p class="row small"><code>${code}</code> <a href="${others}">${t.sameCode}</a> ${guide}</p>`;
+function renderCode(code: string, others: string, locale: Locale): Html {
+  const { list: t } = locale.texts.usage;
+  const action = locale.texts.errors.actionOf(code);
+  return html`${action !== undefined && html`<p>${withCode(action)}</p>`}
+<p class="row small"><code>${code}</code> <a href="${others}">${t.sameCode}</a> ${aboutCode(code, locale)}</p>`;
 }
 
 /** Its beginning: the whole is with the request. Its direction is its own. */

@@ -1,15 +1,23 @@
 /*
  * The page of single requests: what each key did, newest first, in tabs by how they ended, with filters, in pages. With the
- * id of a request it shows the whole of that one. Where filters leave none, it names them, and each can be removed alone. A failure has its code and what the code means. It shows no answer; what
+ * id of a request it shows the whole of that one. Where filters leave none, it names them, each can be removed alone, and codes
+ * that there are stand in place of one that there is not. A failure has its code and what the code means. It shows no answer; what
  * was asked only if the account has turned that on here, as text. The account may delete the rows; the sums of usage stay.
  */
 
 import type { RequestFilter, UsageEntry } from '../../usage/index.js';
 import { accountPages, type Choice, chosenLabel, type FilterField, filterCard, linkTo } from '../components/filters.js';
-import { outcomeTabs, type RequestRowsView, requestDetails, requestTable } from '../components/request-rows.js';
+import {
+  outcomeTabs,
+  type RequestRowsView,
+  requestDetails,
+  requestTable,
+  requestTitle,
+} from '../components/request-rows.js';
 import { type Column, pager } from '../components/table.js';
+import { codeOf } from '../docs/examples.js';
 import type { Locale } from '../language/index.js';
-import { badge, emptyPage, type Html, html, type Page } from '../page.js';
+import { badge, codeBlock, emptyPage, type Html, html, type Page } from '../page.js';
 
 export interface RequestsView {
   filter: RequestFilter;
@@ -27,6 +35,8 @@ export interface RequestsView {
   counts: Readonly<Record<'all' | 'failed' | 'refused', number>> | undefined;
   /** Cursor of the next page; undefined on the last one. */
   next: string | undefined;
+  /** Codes of the latest failures in these days, the most frequent first; only where no request has the code of the filter. */
+  codes: readonly string[];
   /** Whether the address names days. */
   hasDays: boolean;
   /** A request like one of them, as code. */
@@ -44,20 +54,23 @@ export interface RequestsView {
 }
 
 const PATH = '/requests';
+/** That needs no model. */
+const FIRST_ROUTE = '/v1/models';
 /** To choose from. */
 const INPUT_DAYS = [1, 3, 7, 14, 30];
 
 export function requestsPage(view: RequestsView, locale: Locale): Omit<Page, 'viewer'> {
   const { deleted, retentionDays, inputDays } = view;
   const t = locale.texts.usage.list;
+  const one = isOne(view) ? view.rows[0] : undefined;
   const lead = inputDays === null ? t.lead(retentionDays) : t.leadWithInputs(retentionDays);
   return {
-    title: isOne(view) ? t.one : t.title,
+    title: one ? `${one.route}, ${t.one}` : t.title,
     current: '/dashboard',
     scripts: ['calendar.js'],
-    styles: ['tables.css', 'activity.css', ...(isOne(view) ? ['code.css'] : [])],
+    styles: ['tables.css', 'activity.css', ...(isOne(view) || isUnused(view) ? ['code.css'] : [])],
     content: html`<div class="frame stack">
-<div class="page-head"><h1>${isOne(view) ? t.one : t.title}</h1>${!isOne(view) && html`<p>${lead}</p>`}${accountPages(PATH, locale)}</div>
+<div class="page-head">${one ? requestTitle(one, { path: PATH, repeatOf: view.repeatOf }, locale) : html`<h1>${t.title}</h1><p>${lead}</p>`}${accountPages(PATH, locale)}</div>
 ${deleted !== undefined && html`<p class="notice notice-good" tabindex="-1" autofocus role="status">${deleted === 0 ? t.noneDeleted : t.deleted(deleted)}</p>`}
 ${renderList(view, locale)}
 ${!isOne(view) && renderInputs(view, locale)}
@@ -83,13 +96,15 @@ function renderList(view: RequestsView, locale: Locale): Html {
   const t = usage.list;
   const query = queryOf(filter);
   if (isOne(view)) {
-    return requestDetails({ ...rowsOf(view, locale), rows }, locale);
+    return requestDetails({ ...rowsOf(view, locale), rows, isTitled: true }, locale);
   }
   if (isUnused(view)) {
+    const first = view.repeatOf({ route: FIRST_ROUTE, model: '', input: null });
     return emptyPage('rows', {
       title: t.first(retentionDays),
       words: t.firstWords(retentionDays),
-      steps: html`<a class="button" href="/playground">${t.try}</a><a class="button button-quiet" href="/setup">${t.useKey}</a>`,
+      steps: html`<a class="button" href="/playground">${t.try}</a><a class="button button-quiet" href="/setup">${t.useKey}</a>${first && codeBlock({ id: 'first-request', title: 'curl', text: codeOf(first, 'curl'), language: 'sh' }, locale)}`,
+      isLow: true,
     });
   }
   const limits = rows.length === 0 ? limitsOf(view, locale) : [];
@@ -103,16 +118,22 @@ function renderList(view: RequestsView, locale: Locale): Html {
 <h2 class="visually-hidden" id="list">${filter.outcome === undefined ? t.newest : t.titles[filter.outcome]}</h2>
 <div class="row row-apart">${outcomeTabs({ path: PATH, query }, locale, counts)}${rows.length > 0 && html`<a class="button button-quiet button-small" href="${linkTo('/requests.csv', query)}" download>${usage.csv}</a>`}</div>
 ${requestTable({ ...rowsOf(view, locale), label: t.title, rows, empty: { title: t.none, words: none } }, locale)}
-${rows.length === 0 && html`<div class="row">${limits.map(({ name, label }) => html`<a class="button button-quiet" href="${linkTo(PATH, { ...query, [name]: undefined })}">${t.removeLimit(label)}</a>`)}<a class="button button-quiet" href="${PATH}">${t.showAll}</a></div>`}
+${view.codes.length > 0 && html`<p>${t.codesHere} ${view.codes.map((code, index) => html`${index > 0 && ', '}<a href="${linkTo(PATH, { ...query, code })}"><code>${code}</code></a>`)}</p>`}
+${rows.length === 0 && html`<div class="row">${limits.map(({ name, label }, index) => html`<a class="button${index > 0 && ' button-quiet'}" href="${linkTo(PATH, { ...query, [name]: undefined })}">${t.removeLimit(label)}</a>`)}<a class="button button-quiet" href="${PATH}">${t.showAll}</a></div>`}
 ${pager({ newest: isFirst ? undefined : linkTo(PATH, query), older }, locale)}
 </section>`;
 }
 
-function rowsOf({ filter, keys, currency, inputDays, repeatOf }: RequestsView, { texts: { usage: t } }: Locale) {
+function rowsOf(view: RequestsView, { texts: { usage: t } }: Locale) {
+  const { filter, keys, currency, inputDays, repeatOf } = view;
+  const isWhole = isOne(view);
   const owner: Column<UsageEntry> = {
     head: t.key,
     inCard: 'plain',
-    cell: ({ keyId }) => html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`,
+    cell: ({ keyId }) => {
+      const name = html`<bdi>${keys.find(({ value }) => value === keyId)?.label ?? keyId}</bdi>`;
+      return isWhole ? html`<a href="${linkTo('/usage', { key: keyId })}">${name}</a>` : name;
+    },
   };
   return {
     path: PATH,
@@ -155,7 +176,11 @@ function renderFilters(view: RequestsView, locale: Locale): Html {
   const { range, outcome } = filter;
   const label = locale.texts.usage.list.title;
   const fields = fieldsOf(view, locale);
-  return filterCard({ path: PATH, label, reset: PATH, days: { range, today }, hidden: { outcome }, fields }, locale);
+  const isFolded = fields.every(({ value }) => value === undefined);
+  return filterCard(
+    { path: PATH, label, reset: PATH, days: { range, today }, hidden: { outcome }, fields, isFolded },
+    locale,
+  );
 }
 
 function fieldsOf({ filter, keys, models, routes }: RequestsView, locale: Locale): readonly FilterField[] {

@@ -85,6 +85,7 @@ const en = {
     none: 'No such requests',
     noneMatches: (limits: readonly Html[]) => html`In these days, no request matches ${limits}.`,
     limit: (name: string, value: Html) => html`${name.toLowerCase()} “${value}”`,
+    codesHere: 'Codes of the latest failures in these days:',
     removeLimit: (name: string) => `Remove the filter “${name}”`,
     noneWords: (days: number) =>
       html`Single requests are kept for ${counted(days, 'day')}. Sums of longer times are under <a href="/usage">Usage</a>.`,
@@ -103,7 +104,6 @@ const en = {
     againExample: html`The route and the model are those of this request, and the rest is an example. <a href="/requests#inputs">Keep prompts and links</a>`,
     useKey: 'Set up a client',
     showAll: 'Show all requests',
-    routeAndModel: 'Route and model',
     duration: 'Duration',
     milliseconds: (ms: string) => `${ms} ms`,
     seconds: (seconds: string) => `${seconds} s`,
@@ -197,6 +197,7 @@ const vi: typeof en = {
     none: 'Không có yêu cầu phù hợp',
     noneMatches: (limits) => html`Trong những ngày này không có yêu cầu nào khớp với ${limits}.`,
     limit: (name, value) => html`${name.toLowerCase()} “${value}”`,
+    codesHere: 'Mã của những lỗi gần nhất trong những ngày này:',
     removeLimit: (name) => `Bỏ bộ lọc “${name}”`,
     noneWords: (days) =>
       html`Từng yêu cầu được lưu ${count(days)} ngày. Tổng của thời gian dài hơn ở <a href="/usage">Mức dùng</a>.`,
@@ -215,7 +216,6 @@ const vi: typeof en = {
     againExample: html`Đường dẫn và mô hình lấy từ yêu cầu này, phần còn lại là ví dụ. <a href="/requests#inputs">Lưu câu lệnh và liên kết</a>`,
     useKey: 'Cài đặt chương trình',
     showAll: 'Xem mọi yêu cầu',
-    routeAndModel: 'Đường dẫn và mô hình',
     duration: 'Thời lượng',
     milliseconds: (ms) => `${ms} ms`,
     seconds: (seconds) => `${seconds} giây`,
