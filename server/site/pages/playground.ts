@@ -109,10 +109,10 @@ function batchPart({ texts: { playgroundBatch: t, words } }: Locale): Html {
   return html`<section class="card stack" id="batch" aria-label="${t.title}">
 <details id="batch-new" open><summary class="button button-quiet button-small">${t.newList}</summary><form class="stack" id="batch-form"><fieldset class="form-body stack">
 <div class="field"><label for="batch-links">${t.links}</label>
-<textarea class="input mono" id="batch-links" name="links" data-param="urls" rows="5" spellcheck="false" aria-describedby="batch-words"></textarea>
+<textarea class="input mono" id="batch-links" name="links" data-param="urls" rows="5" spellcheck="false" placeholder="https://
+https://" aria-describedby="batch-words"></textarea>
 <p class="small muted" id="batch-words">${t.linksWords}</p></div>
-<div class="field"><label for="batch-file">${t.file}</label>${filePick(words.chooseFile, html`id="batch-file" accept=".txt,.csv,text/plain,text/csv"`)}</div>
-<div class="row">${scriptedButton(t.read)}<span class="small muted">${t.counts}</span></div>
+<div class="row">${scriptedButton(t.read)}<label class="visually-hidden" for="batch-file">${t.file}</label>${filePick(words.chooseFile, html`id="batch-file" accept=".txt,.csv,text/plain,text/csv"`)}<span class="small muted">${t.counts}</span></div>
 <p class="problem" role="alert"></p>
 </fieldset></form></details>
 <p class="small" id="batch-news" role="status"></p>

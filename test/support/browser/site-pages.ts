@@ -65,6 +65,11 @@ export const emptyPages: readonly SitePage[] = [
   { name: 'orders-empty', path: '/orders' },
   { name: 'images-empty', path: '/images' },
   { name: 'playground-first', path: '/playground' },
+  {
+    name: 'playground-several',
+    path: '/playground',
+    prepare: (page) => page.locator('[name="links-part"]').last().check(),
+  },
 ];
 
 /** Pages of an account that has been used for a month. */
@@ -206,6 +211,11 @@ function read(url: string): (page: Page) => Promise<unknown> {
   return async (page) => {
     await send(page, url);
     await page.locator('.document:not(.skeleton)').waitFor();
+    const hasPoster = () => {
+      const poster = document.querySelector<HTMLVideoElement>('.document video')?.poster ?? '';
+      return poster === '' || performance.getEntriesByName(poster).length > 0;
+    };
+    await page.waitForFunction(hasPoster, undefined, { timeout: 5_000 }).catch(() => undefined);
   };
 }
 
@@ -239,7 +249,7 @@ async function breaking(page: Page, pattern: string, send: () => Promise<unknown
   await page.unroute(pattern);
   await page.route(pattern, (route) => route.abort());
   await send();
-  await page.locator('main .problem:not(:empty), .chat-unsent').first().waitFor();
+  await page.locator('main .problem:not(:empty):visible, .chat-unsent:visible').first().waitFor();
 }
 
 async function waitForLink(page: Page): Promise<void> {

@@ -196,7 +196,7 @@ class BatchEntry {
     return element(
       'details',
       { class: 'menu' },
-      element('summary', { class: 'button button-quiet button-small' }, t.download),
+      element('summary', { class: 'button button-small' }, t.download),
       element(
         'div',
         { class: 'menu-list' },

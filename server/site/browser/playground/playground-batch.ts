@@ -30,5 +30,7 @@ form?.addEventListener('submit', (event) => {
 });
 if (button) button.disabled = false;
 several?.closest('fieldset')?.addEventListener('change', () => void show());
-if (several && sessionStorage.getItem(CHOSEN) !== null) several.checked = true;
+/** A link of the address is one that a person has just given. */
+const given = document.querySelector<HTMLInputElement>('#link-url')?.defaultValue;
+if (several && !given && sessionStorage.getItem(CHOSEN) !== null) several.checked = true;
 if (several?.checked) void show();
