@@ -1,5 +1,5 @@
 /*
- * The editor of an image: parts are painted on a canvas above the picture, erased from it, or given as rectangles in numbers,
+ * The editor of an image: parts are painted on a canvas above the picture, drawn as rectangles, there or in numbers, erased,
  * and can be undone one by one. They become a mask of the picture's size whose transparent pixels mark what may change, and the
  * edit is a job with the picture as its input. The pages of images show the job as any other.
  */
@@ -54,6 +54,7 @@ function paint(context: CanvasRenderingContext2D, colour: string): void {
 }
 
 const painter = byId('edit-paint', HTMLButtonElement);
+const boxer = byId('edit-box', HTMLButtonElement);
 const eraser = byId('edit-erase', HTMLButtonElement);
 const undo = byId('edit-undo', HTMLButtonElement);
 const clear = byId('edit-clear', HTMLButtonElement);
@@ -94,34 +95,50 @@ function positionOf({ clientX, clientY }: PointerEvent): { x: number; y: number 
   };
 }
 
+function isPressed(tool: HTMLButtonElement): boolean {
+  return tool.getAttribute('aria-pressed') === 'true';
+}
+
 function startPainting(): void {
-  let stroke: Part | undefined;
+  let drawn: Part | undefined;
+  let start = { x: 0, y: 0 };
   canvas.addEventListener('pointerdown', (event) => {
     if (event.button !== 0) return;
     event.preventDefault();
     canvas.setPointerCapture(event.pointerId);
+    start = positionOf(event);
     const size = (Number(brush.value) / 100) * Math.max(canvas.width, canvas.height);
-    const erases = eraser.getAttribute('aria-pressed') === 'true';
-    stroke = { kind: 'stroke', size, points: [positionOf(event)], erases };
-    parts.push(stroke);
+    drawn = isPressed(boxer)
+      ? { kind: 'rectangle', ...start, width: 0, height: 0 }
+      : { kind: 'stroke', size, points: [start], erases: isPressed(eraser) };
+    parts.push(drawn);
     draw();
   });
   canvas.addEventListener('pointermove', (event) => {
-    if (stroke?.kind !== 'stroke') return;
-    stroke.points.push(positionOf(event));
+    if (!drawn) return;
+    const { x, y } = positionOf(event);
+    if (drawn.kind === 'stroke') drawn.points.push({ x, y });
+    else {
+      drawn.x = Math.min(x, start.x);
+      drawn.y = Math.min(y, start.y);
+      drawn.width = Math.abs(x - start.x);
+      drawn.height = Math.abs(y - start.y);
+    }
     draw();
   });
   for (const type of ['pointerup', 'pointercancel'] as const) {
     canvas.addEventListener(type, () => {
-      if (stroke) changed();
-      stroke = undefined;
+      // A press alone is no rectangle.
+      if (drawn?.kind === 'rectangle' && drawn.width * drawn.height === 0) parts.pop();
+      if (drawn) changed();
+      drawn = undefined;
     });
   }
 }
 
-for (const chosen of [painter, eraser]) {
+for (const chosen of [painter, boxer, eraser]) {
   chosen.addEventListener('click', () => {
-    for (const tool of [painter, eraser]) tool.setAttribute('aria-pressed', String(tool === chosen));
+    for (const tool of [painter, boxer, eraser]) tool.setAttribute('aria-pressed', String(tool === chosen));
   });
 }
 undo.addEventListener('click', () => {

@@ -53,6 +53,8 @@ function startForm(form: HTMLFormElement): void {
     const ids = made.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     for (const id of ids) await addCard(id);
     if (ids.length > 0) announce(fill(t.submitted, { count: ids.length }));
+    // On a phone the list begins below the window.
+    document.getElementById(ids.at(-1) ?? '')?.scrollIntoView({ block: 'nearest' });
     const failed = made.find((one) => one.status === 'rejected');
     if (failed) throw failed.reason;
   });
@@ -190,8 +192,10 @@ async function cancel(button: HTMLElement): Promise<void> {
 }
 
 async function remove(form: HTMLFormElement): Promise<void> {
+  const menu = form.closest('.menu');
   const confirmed = await confirm({ words: t.deleteQuestion, yes: t.delete, isBad: true });
-  if (!confirmed) return;
+  // The button is in a menu that has closed.
+  if (!confirmed) return menu?.querySelector('summary')?.focus();
   const id = String(new FormData(form).get('id'));
   const card = cards?.querySelector<HTMLElement>(`#${CSS.escape(id)}`);
   // The page of the image has no list: the gateway answers with the page of all.

@@ -101,12 +101,12 @@ function editor({ id, model }: ImageView, picture: PictureView, models: readonly
   const { src, width, height } = picture;
   const size = `${width}x${height}`;
   const isNamed = NAMED_SIZES.some((name) => name === size);
-  return html`<section class="card stack needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1"><div class="row row-apart"><h2 id="edit-title">${t.editTitle}</h2><a class="small" href="${PATH}/${id}">${t.wholeImage}</a></div>
-<p class="small muted">${t.editWords}</p>
-<div class="image-edit">
+  return html`<section class="needs-script" id="edit" aria-labelledby="edit-title" tabindex="-1">
+<div class="edit-head"><p class="back"><a href="${PATH}/${id}">${t.wholeImage}</a></p><h2 id="edit-title">${t.editTitle}</h2><p class="muted">${t.editWords}</p></div>
+<div class="card image-edit">
 <div class="stack-small">
-<div class="image-tools" role="group" aria-label="${t.tools}"><label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label>
-<button type="button" class="button button-quiet button-small" id="edit-paint" aria-pressed="true">${t.paint}</button><button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
+<div class="image-tools" role="group" aria-label="${t.tools}"><button type="button" class="button button-quiet button-small" id="edit-paint" aria-pressed="true">${t.paint}</button><button type="button" class="button button-quiet button-small" id="edit-box" aria-pressed="false">${t.box}</button><button type="button" class="button button-quiet button-small" id="edit-erase" aria-pressed="false">${t.erase}</button>
+<label class="image-brush small">${t.brush} <input type="range" id="edit-brush" min="2" max="30" value="8"></label><button type="button" class="button button-quiet button-small" id="edit-undo" aria-disabled="true">${t.undo}</button><button type="button" class="button button-quiet button-small" id="edit-clear" aria-disabled="true">${t.clear}</button></div>
 <div class="image-stage"><div class="image-canvas"><img id="edit-image" src="${src}" alt="" width="${width}" height="${height}"><canvas id="edit-canvas" role="img" aria-label="${t.canvas}" width="${width}" height="${height}"></canvas></div></div>
 <p class="small muted" id="edit-news" role="status"></p>
 </div>

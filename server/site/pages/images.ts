@@ -70,7 +70,7 @@ const SHOWN_PROMPT = 200;
 export function imagesPage(view: ImagesView, locale: Locale): Omit<Page, 'viewer'> {
   const { images, next, isFirst, retentionDays } = view;
   const t = locale.texts.images;
-  const empty = isFirst ? emptyState(t.empty, samples(view, locale)) : emptyState(t.noneHere, '');
+  const empty = isFirst ? emptyState(t.empty, t.emptyWords) : emptyState(t.noneHere, '');
   return {
     title: t.title,
     current: PATH,
@@ -90,13 +90,14 @@ ${pager({ newest: isFirst ? undefined : PATH, older: next && linkTo(PATH, { afte
 }
 
 /** What an account without images may begin with. The buttons fill the form. */
-function samples({ offer }: ImagesView, { texts: { images: t } }: Locale): Html {
+function samples({ offer, images, isFirst }: ImagesView, { texts: { images: t } }: Locale): Html | false {
   const isClosed = offer.withheld.images !== undefined || offer.models.length === 0;
-  if (isClosed) return html`${t.emptyWords}`;
-  return html`${t.emptyWords}<span class="row image-samples needs-script">${t.samples.map((sample) => html`<button type="button" class="button button-quiet button-small" data-sample>${sample}</button>`)}</span>`;
+  if (isClosed || images.length > 0 || !isFirst) return false;
+  return html`<div class="row image-samples">${t.samples.map((sample) => html`<button type="button" class="button button-quiet button-small" data-sample>${sample}</button>`)}</div>`;
 }
 
-function imageForm({ offer, again, model, reference }: ImagesView, locale: Locale): Html {
+function imageForm(view: ImagesView, locale: Locale): Html {
+  const { offer, again, model, reference } = view;
   const t = locale.texts.images;
   const asked = again?.request;
   const inputs = asked?.references ?? 0;
@@ -113,15 +114,15 @@ ${notice}
 <form class="card stack" id="image-form"><fieldset class="form-body stack"${closed}>
 ${inputs > 0 && html`<p class="notice notice-warn">${t.inputsGone(inputs)}</p>`}
 <div class="field"><label for="image-prompt">${t.prompt}</label>
-<textarea class="input" id="image-prompt" name="prompt" dir="auto" required maxlength="32000" rows="2" placeholder="${t.promptSample}"${focus}>${asked?.prompt}</textarea></div>
-<div class="options">
+<textarea class="input" id="image-prompt" name="prompt" dir="auto" required maxlength="32000" rows="2" placeholder="${t.promptSample}"${focus}>${asked?.prompt}</textarea>${samples(view, locale)}</div>
+<div class="options image-options">
 ${modelSelect('image-model', offer.models, locale, chosenId)}
 <div class="field"><label for="image-size">${t.size}</label><select class="input" id="image-size" name="size">${NAMED_SIZES.map((name) => option(name, name.replace('x', ' × '), size))}${option('auto', t.autoSize, size)}</select></div>
 <div class="field"><label for="image-count">${t.count}</label><select class="input" id="image-count" name="count">${COUNTS.map((count) => html`<option>${count}</option>`)}</select></div>
 <div class="field" id="image-seed-field"${chosen?.takesSeed !== true && html` hidden`}><label for="image-seed">${t.seed}</label><input class="input" id="image-seed" name="seed" inputmode="numeric" autocomplete="off" title="${t.seedWords}" value="${asked?.seed}"></div>
 </div>
 <details${(reference || inputs > 0) && html` open`}${reference && html` data-reference="${reference.src}" data-reference-name="${reference.fileName}"`}><summary>${t.addReferences}</summary>${fileDrop({ id: 'image-references', param: 'image', label: t.references, words: t.referencesWords, accept: 'image/png,image/jpeg,image/webp,image/gif', multiple: true }, locale)}</details>
-<div class="row">${scriptedButton(t.create)}${runCost(offer.models, locale, chosen?.id, size)}<span class="small muted">${t.counts}</span></div>
+<div class="row">${scriptedButton(t.create)}${runCost(offer.models, locale, chosen?.id, size)}<span class="small muted image-counts">${t.counts}</span></div>
 <p class="problem" role="alert"></p>
 </fieldset></form></section>`;
 }

@@ -98,7 +98,7 @@ describe('a new user, from the first page to the first image', () => {
     await page.getByRole('link', { name: 'Choose a plan' }).click();
     await page.getByRole('button', { name: `Choose ${gateway.planName}` }).click();
     await page.waitForURL(/\/pay\/MG[0-9A-Z]{8}$/);
-    await page.getByText('€19.00').waitFor();
+    await page.getByText('€19.00', { exact: true }).waitFor();
     await page.getByRole('img', { name: 'QR code' }).waitFor();
     const code = page.url().slice(-10);
     const short = await gateway.tell(code, gateway.price - 900);

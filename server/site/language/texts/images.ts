@@ -4,6 +4,7 @@
  * the card, in the lightbox and on the page of the image.
  */
 
+import { html } from '../../html.js';
 import { counted, FORMATS } from '../formats.js';
 
 const { count } = FORMATS.vi;
@@ -18,7 +19,7 @@ const en = {
   model: 'Model',
   size: 'Size',
   autoSize: 'Let the model decide',
-  count: 'Number of images',
+  count: html`Number<span class="visually-hidden"> of images</span>`,
   seed: 'Seed',
   seedWords: 'A whole number. The same seed gives a similar image.',
   addReferences: 'Add input images',
@@ -76,13 +77,13 @@ const en = {
   more: 'More:',
   wholeImage: 'Back to the image',
   editTitle: 'Edit a part',
-  editWords:
-    'Paint over the part to change, and say what to put there. Without a painted part the whole image may change.',
+  editWords: 'Paint over what to change, then describe it. Without paint the whole image may change.',
   editPrompt: 'What to put there',
   editSample: 'A red lighthouse',
   canvas: 'Part to change. Paint with the pointer, or add a rectangle with the fields.',
   brush: 'Size',
   paint: 'Paint',
+  box: 'Rectangle',
   tools: 'Tools',
   erase: 'Erase',
   undo: 'Undo',
@@ -107,7 +108,7 @@ const vi: typeof en = {
   model: 'Mô hình',
   size: 'Kích thước',
   autoSize: 'Để mô hình quyết định',
-  count: 'Số ảnh',
+  count: html`Số ảnh`,
   seed: 'Số seed',
   seedWords: 'Một số nguyên. Cùng seed cho ảnh tương tự.',
   addReferences: 'Thêm ảnh đầu vào',
@@ -165,12 +166,13 @@ const vi: typeof en = {
   wholeImage: 'Về trang ảnh',
   more: 'Thêm:',
   editTitle: 'Sửa một vùng',
-  editWords: 'Tô lên phần cần thay đổi và mô tả nội dung mới. Nếu không tô, cả ảnh có thể thay đổi.',
+  editWords: 'Tô lên phần cần thay đổi rồi mô tả. Nếu không tô, cả ảnh có thể thay đổi.',
   editPrompt: 'Nội dung mới',
   editSample: 'Ngọn hải đăng màu đỏ',
   canvas: 'Vùng cần thay đổi. Tô bằng con trỏ, hoặc thêm hình chữ nhật bằng các ô số.',
   brush: 'Cỡ cọ',
   paint: 'Tô',
+  box: 'Hình chữ nhật',
   tools: 'Công cụ vẽ',
   erase: 'Tẩy',
   undo: 'Hoàn tác',
