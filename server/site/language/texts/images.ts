@@ -108,7 +108,7 @@ const vi: typeof en = {
   model: 'Mô hình',
   size: 'Kích thước',
   autoSize: 'Để mô hình quyết định',
-  count: html`Số ảnh`,
+  count: html`Số ảnh<span class="visually-hidden"> cần tạo</span>`,
   seed: 'Số seed',
   seedWords: 'Một số nguyên. Cùng seed cho ảnh tương tự.',
   addReferences: 'Thêm ảnh đầu vào',
