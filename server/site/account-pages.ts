@@ -51,6 +51,9 @@ import { DRAWN_GROUPS, usagePage } from './pages/usage.js';
 import { ownVisitOf, sendTo } from './visit.js';
 
 const ROWS = 25;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** Looked through where the days of the page of usage are empty. */
+const LONGER_DAYS = 90;
 const FILES_PER_MINUTE = 10;
 const MAX_FORM_BYTES = 1_024;
 
@@ -180,14 +183,22 @@ class AccountPages {
     if (!visit) return;
     const { signedIn, locale } = visit;
     const { clock, prices, gateway } = this.#services;
-    const { range, filter, totals, keys, groups, by } = await this.#readUsage(context, signedIn);
+    const { range, filter, totals, keys, by, ...read } = await this.#readUsage(context, signedIn);
     const chosen = filterTotals(totals, filter);
+    // Days keep their order; the dearest of others come first.
+    const groups =
+      by === 'day' ? read.groups : read.groups.toSorted((one, other) => other.counts.cost - one.counts.cost);
+    const isUnlimited = Object.keys(context.query).length === 0;
+    const today = dayOf(clock.now());
+    const usedDays =
+      isUnlimited && totals.length === 0 && (await this.#hasUsage(signedIn.user.accountId, today))
+        ? LONGER_DAYS
+        : undefined;
     const names = by === 'day' ? [] : groups.slice(0, DRAWN_GROUPS).map(({ name }) => name);
     const page = usagePage(
       {
         ...{ range, filter, by, groups },
-        isUnlimited: Object.keys(context.query).length === 0,
-        today: dayOf(clock.now()),
+        ...{ isUnlimited, usedDays, today },
         keys: keys.map(({ id, name }) => ({ value: id, label: name })),
         models: namesOf(totals, 'model'),
         routes: namesOf(totals, 'route'),
@@ -199,6 +210,12 @@ class AccountPages {
       locale,
     );
     sendTo(context, visit, page);
+  }
+
+  /** In more days than the page shows at first. */
+  async #hasUsage(accountId: string, today: string): Promise<boolean> {
+    const from = dayOf(Date.parse(today) - (LONGER_DAYS - 1) * DAY_MS);
+    return (await this.#services.usageLog.totals({ accountId, from, to: today })).length > 0;
   }
 
   async sendUsageFile(context: RequestContext): Promise<void> {

@@ -29,6 +29,8 @@ export interface UsageView {
   by: UsageDimension;
   /** Whether the address limits nothing. */
   isUnlimited: boolean;
+  /** Days until today in which there is usage, where these have none. Default: they are not known. */
+  usedDays?: number | undefined;
   /** Keys of the account by id. */
   keys: readonly Choice[];
   /** Models and platforms that were used in the range. */
@@ -51,6 +53,7 @@ export const DRAWN_GROUPS = CHART_COLOURS - 1;
 const PATH = '/usage';
 /** Days that are drawn one by one. */
 const MAX_DAYS = 45;
+const DAY_MS = 24 * 60 * 60 * 1000;
 const LONGER = [90, 365] as const;
 
 export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'> {
@@ -64,18 +67,24 @@ export function usagePage(view: UsageView, locale: Locale): Omit<Page, 'viewer'>
     styles: ['tables.css', 'activity.css'],
     content: html`<div class="frame stack">
 <div class="page-head"><h1>${t.title}</h1>${accountPages(PATH, locale)}</div>
-${isEmpty && view.isUnlimited ? html`<section class="card filter-card" aria-label="${locale.texts.words.filters}">${spanLinks({ path: PATH, days: { range: view.range, today: view.today, longer: LONGER }, hidden: { by: view.by } }, locale)}</section>` : renderFilters(view, locale)}
+${isEmpty && view.isUnlimited ? html`<section class="filter-spans" aria-label="${locale.texts.words.filters}">${spanLinks({ path: PATH, days: { range: view.range, today: view.today, longer: LONGER }, hidden: { by: view.by } }, locale)}</section>` : renderFilters(view, locale)}
 ${
   isEmpty
     ? emptyPage('bars', {
         title: t.none,
-        words: t.noneWords,
+        words: view.usedDays === undefined ? t.noneWords : lastDaysLink(view.usedDays, view, locale),
         steps: html`<a class="button" href="/playground">${t.list.try}</a><a class="button button-quiet" href="/setup">${t.list.useKey}</a>`,
       })
     : html`${renderTotals(view, locale)}${renderDivision(view, locale)}${renderCharts(view, locale)}${renderGroups(view, locale)}`
 }
 </div>`,
   };
+}
+
+/** Where there is usage that these days lack. */
+function lastDaysLink(days: number, view: UsageView, { texts }: Locale): Html {
+  const from = new Date(Date.parse(view.today) - (days - 1) * DAY_MS).toISOString().slice(0, 10);
+  return texts.usage.usedEarlier(linkTo(PATH, { ...queryOf(view), from, to: view.today }), texts.words.days(days));
 }
 
 /** The query of a link with this range and these filters. */
@@ -129,12 +138,13 @@ function leading(
   { count, texts }: Locale,
 ): Html | string {
   if (value === 0) return count(value);
-  return html`<a href="${href}">${count(value)}<span class="visually-hidden"> ${texts.usage.leading[what]}</span></a>`;
+  return html`<a href="${href}"${what === 'failed' && html` class="bad"`}>${count(value)}<span class="visually-hidden"> ${texts.usage.leading[what]}</span></a>`;
 }
 
 function renderTotals(view: UsageView, locale: Locale): Html {
   const { count, shortCount, dataSize } = locale;
   const t = locale.texts.usage;
+  const percent = (share: number) => `${count(Math.max(0.1, Math.round(share * 1_000) / 10))}%`;
   const counted = (value: number, outcome: 'failed' | 'refused' | undefined) =>
     leading(value, { href: requestsOf(view, outcome), what: outcome ?? 'requests' }, locale);
   const { total, currency } = view;
@@ -143,7 +153,7 @@ function renderTotals(view: UsageView, locale: Locale): Html {
   return html`<dl class="card totals totals-card">
 ${spent !== undefined && html`<div><dt>${t.spent}</dt><dd>${spent}</dd></div>`}
 <div><dt>${t.requests}</dt><dd>${counted(requests, undefined)}</dd></div>
-<div><dt>${t.failed}</dt><dd>${counted(failed, 'failed')}</dd></div>
+<div><dt>${t.failed}</dt><dd>${counted(failed, 'failed')}</dd>${failed > 0 && html`<dd class="small muted">${percent(failed / requests)}</dd>`}</div>
 ${refused > 0 && html`<div><dt>${t.refused}</dt><dd>${counted(refused, 'refused')}</dd></div>`}
 ${inputTokens + outputTokens > 0 && html`<div><dt>${t.tokens}</dt><dd>${shortCount(inputTokens + outputTokens)}</dd><dd class="small muted">${inTwo(t.inAndOut(shortCount(inputTokens), shortCount(outputTokens)))}</dd></div>`}
 ${images > 0 && html`<div><dt>${t.images}</dt><dd>${count(images)}</dd></div>`}
@@ -197,8 +207,8 @@ function spansOf(days: readonly UsageGroup[], { shortDay, texts }: Locale): Span
 
 interface Measure {
   title: string;
-  /** Whether it is drawn by its parts. Default false. */
-  isDivided?: boolean;
+  /** Whether it counts only what went wrong, which is red where it is not drawn by parts. Default false. */
+  isBad?: boolean;
   amountOf(counts: UsageCounts): number;
   badOf?(counts: UsageCounts): number;
   describe(bar: ChartBar): string;
@@ -210,7 +220,6 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
   const measures: Measure[] = [
     {
       title: t.requests,
-      isDivided: true,
       amountOf: ({ requests }) => requests,
       badOf: ({ failed }) => failed,
       describe: ({ value, bad = 0 }) => t.bar(value, bad),
@@ -218,14 +227,13 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
     },
     {
       title: t.failedOrRefused,
-      amountOf: () => 0,
-      badOf: ({ failed, refused }) => failed + refused,
-      describe: ({ bad = 0 }) => t.countFailedOrRefused(bad),
+      isBad: true,
+      amountOf: ({ failed, refused }) => failed + refused,
+      describe: ({ value, bad = value }) => t.countFailedOrRefused(bad),
       short: shortCount,
     },
     {
       title: t.tokens,
-      isDivided: true,
       amountOf: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
       describe: ({ value }) => words.tokens(value),
       short: shortCount,
@@ -233,12 +241,12 @@ function measuresOf({ currency, total }: UsageView, { texts, shortCount, dataSiz
   ];
   if (total.bytes > 0) {
     const describe = ({ value }: ChartBar) => dataSize(value);
-    measures.push({ title: t.downloads, isDivided: true, amountOf: ({ bytes }) => bytes, describe, short: dataSize });
+    measures.push({ title: t.downloads, amountOf: ({ bytes }) => bytes, describe, short: dataSize });
   }
   if (currency !== undefined && total.priced > 0) {
     const describe = ({ value }: ChartBar) => `${cost(value, 4)} ${currency}`;
     const short = (value: number) => cost(value, 4);
-    measures.unshift({ title: t.cost(currency), isDivided: true, amountOf: (counts) => counts.cost, describe, short });
+    measures.unshift({ title: t.cost(currency), amountOf: (counts) => counts.cost, describe, short });
   }
   return measures;
 }
@@ -261,16 +269,16 @@ function measureSwitch(measures: readonly Measure[], { texts: { usage: t } }: Lo
 }
 
 function renderMeasure(
-  { title, isDivided, amountOf, badOf, describe, short }: Measure,
+  { title, isBad, amountOf, badOf = isBad ? amountOf : undefined, describe, short }: Measure,
   { spans, parts, now }: { spans: readonly Span[]; parts: readonly (readonly Span[])[]; now: string | undefined },
   { texts: { usage: t } }: Locale,
 ): Html {
   const sum = (counts: readonly UsageCounts[], of: (counts: UsageCounts) => number) =>
     counts.reduce((all, each) => all + of(each), 0);
-  const isStacked = isDivided && parts.length > 0;
+  const isStacked = parts.length > 0;
   const bars = spans.map(({ label, counts }, index) => ({
     label,
-    value: sum(counts, amountOf),
+    value: isBad && !isStacked ? 0 : sum(counts, amountOf),
     // Failures have a chart of their own.
     ...(isStacked
       ? { parts: parts.map((one) => sum(one[index]?.counts ?? [], amountOf)) }

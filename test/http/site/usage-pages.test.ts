@@ -60,7 +60,7 @@ describe('pages of usage', () => {
   const rowsOf = (text: string) => text.match(/class="row-link/g)?.length ?? 0;
   /** The link behind a number of the totals. */
   const linkOf = (text: string, name: string) =>
-    new RegExp(`<dt>${name}</dt><dd><a href="([^"]+)">(\\d+)<`)
+    new RegExp(`<dt>${name}</dt><dd><a href="([^"]+)"[^>]*>(\\d+)<`)
       .exec(text)
       ?.slice(1)
       .map((part) => part.replaceAll('&amp;', '&')) ?? [];
@@ -73,6 +73,7 @@ describe('pages of usage', () => {
     expect(text.match(/role="img" aria-label="[^"]{10,}"/g)).to.have.length(4);
     const [failed = '', count] = linkOf(text, 'Failed');
     expect(Number(count)).to.be.above(5);
+    expect(text).to.match(/class="bad">\d+<.*\d%<\/dd>/);
     const list = await read(ann, failed);
     expect(rowsOf(list)).to.equal(Number(count));
     expect(list).to.contain(`Failed <span class="count">${count}</span>`).and.contain('class="table-group"');
@@ -94,6 +95,10 @@ describe('pages of usage', () => {
       .to.contain('<code>/v1/responses</code>')
       .and.contain('<code>/v1/extract</code>');
     expect(await sums('by=day')).to.contain(dayOf(Date.now()));
+    // The dearest come first.
+    const byModel = await read(ann, '/usage?by=model');
+    const costs = [...byModel.matchAll(/\$([\d.]+)<\/div><\/td><\/tr>/g)].map(([, cost]) => Number(cost)).slice(0, -1);
+    expect(costs).to.deep.equal(costs.toSorted((one, other) => other - one));
     // What is 0 is left out.
     expect(await sums('by=route')).not.to.match(/>0(<\/div>)?<\/td>/);
     expect(await sums('by=route&route=/v1/extract')).not.to.contain('/v1/responses');
