@@ -113,8 +113,8 @@ export function accountPages({ orders, image, device, agent }: UsedPages): reado
     { name: 'playground-audio', path: '/playground#audio' },
     { name: 'playground-speech', path: '/playground#audio', prepare: speak },
     { name: 'playground-audio-offline', path: '/playground#audio', prepare: loseSpeech },
-    { name: 'image-waiting', path: '/images', prepare: waitForImage },
     { name: 'image-offline', path: '/images', prepare: loseImage },
+    { name: 'image-waiting', path: '/images', prepare: waitForImage },
     { name: 'status', path: '/status' },
     { name: 'device', path: '/device' },
     { name: 'device-answer', path: device },
@@ -289,14 +289,17 @@ async function loseSpeech(page: Page): Promise<void> {
   });
 }
 
-async function draw(page: Page): Promise<void> {
-  await page.locator('#image-prompt').fill('A tug in the harbour at dawn');
+/** Each visit of the page that waits makes an image, which the next one shows. */
+const DRAWN = ['A ferry on the river in autumn', 'A castle on a green hill', 'A market street at dusk'];
+
+async function draw(page: Page, prompt = 'A tug in the harbour at dawn'): Promise<void> {
+  await page.locator('#image-prompt').fill(prompt);
   await page.locator('#image-form button:not([type])').click();
 }
 
 /** The job is accepted, and what it does is not known yet. */
 async function waitForImage(page: Page): Promise<void> {
-  await holding(page, /\/v1\/images\/jobs\/./, () => draw(page));
+  await holding(page, /\/v1\/images\/jobs\/./, () => draw(page, DRAWN.shift()));
   await page.locator('#image-cards [data-open]').first().waitFor();
 }
 
