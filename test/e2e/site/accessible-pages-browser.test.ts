@@ -259,6 +259,7 @@ async function refuseLimit(page: Page): Promise<void> {
 }
 
 async function ask(page: Page): Promise<void> {
+  await page.locator('.key-card', { hasText: 'Donau' }).locator('.menu > summary').first().click();
   await page
     .getByRole('button', { name: /^Revoke Donau/ })
     .first()
