@@ -8,7 +8,7 @@ import { type Html, html } from '../../html.js';
 
 const en = {
   title: 'API keys',
-  words: (plan: Html) => html`Programs send a key with each request. Each can use the whole plan ${plan}, or less.`,
+  words: (plan: Html) => html`Programs send a key with each request. It can use the plan ${plan}, or less.`,
   yours: 'Your keys',
   group: {
     title: (group: Html) => html`Keys of your group ${group}`,
