@@ -233,16 +233,19 @@ function transcriptParts({ transcript, timed, spoken, text, player }: Transcript
   const source = SOURCES[textAt(transcript, 'source') ?? ''] ?? t.found;
   const from = `${source}${language === undefined ? '' : `, ${nameOf(language)}`}.`;
   const note = (words: string) => element('p', { class: 'small muted' }, words);
-  const save = download(t.saveText, 'transcript.txt', text);
   if (timed.length === 0) {
+    const save = download(t.saveText, 'transcript.txt', text);
     return [
       element('div', {}, save),
       element('p', { class: 'transcript', tabindex: '0' }, text || t.noWords),
       note(from),
     ];
   }
-  const subtitles = download('SRT', 'transcript.srt', subtitlesOf(transcript, spoken));
-  const tools = element('div', { class: 'row transcript-tools' }, searchField(timed, player), save, subtitles);
+  const saves = [
+    download('TXT', 'transcript.txt', text),
+    download('SRT', 'transcript.srt', subtitlesOf(transcript, spoken)),
+  ];
+  const tools = element('div', { class: 'row transcript-tools' }, searchField(timed, player), ...saves);
   return [tools, listOf(timed), note(player ? `${from} ${t.searchKeys}` : from)];
 }
 
