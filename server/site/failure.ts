@@ -79,8 +79,18 @@ const MAX_QUERY = 100;
 
 /** The words of a path, to search for them. */
 function wordsOf(at: string): string {
-  const words = at.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
+  const words = decoded(at)
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '');
   return words.join(' ').slice(0, MAX_QUERY);
+}
+
+function decoded(at: string): string {
+  try {
+    return decodeURIComponent(at);
+  } catch {
+    return at;
+  }
 }
 
 /** Where a wrong address may have been meant to lead. */

@@ -273,6 +273,18 @@ describe('the pages of images in a real browser', function () {
     await page.setViewportSize({ width: 1_280, height: 844 });
   });
 
+  it('lead from an accepted job in the API reference to the operation that reads it', async () => {
+    await open('/docs/api/images');
+    const operation = page.locator('#postV1ImagesJobs');
+    await operation.getByText('Try it').click();
+    await operation.getByRole('button', { name: 'Send' }).click();
+    await operation.getByRole('link', { name: 'Next: Get an image job' }).click();
+    const next = page.locator('#getV1ImagesJobsId');
+    expect(await next.getByLabel('id', { exact: true }).inputValue()).to.match(/^imgjob_\w+$/);
+    await next.getByRole('button', { name: 'Send' }).click();
+    await next.getByText('"status":').first().waitFor();
+  });
+
   it('complain about nothing in the console', () => {
     expect(complaints).to.deep.equal([]);
   });

@@ -162,10 +162,19 @@ describe('pages of the site', () => {
     }
   });
 
+  it('keep a link for the playground through the sign-in, as text, and read it only when asked', async () => {
+    const target = `/playground?link=${encodeURIComponent('https://youtu.be/a"><script>b')}`;
+    const { location } = await createBrowserSession().send(app.url + target);
+    expect(location).to.equal(`${app.url}/login?return_to=${encodeURIComponent(target)}`);
+    expect((await visit(ann, target)).text).to.contain('value="https://youtu.be/a&quot;&gt;&lt;script&gt;b"');
+  });
+
   it('report missing pages to browsers as a page, and to programs in JSON', async () => {
     const page = await visit(ann, '/nowhere');
     expect([page.status, page.headers.get('content-type')]).to.deep.equal([404, 'text/html; charset=utf-8']);
     expect(page.text).to.contain('Page not found').and.to.contain('route_not_found').and.to.contain('/docs/search');
+    // What is searched for are the words of the address.
+    expect((await visit(ann, '/image-jobs/%22%3E%3Cb%3E')).text).to.contain('type="search" value="image jobs b"');
     for (const path of ['/nowhere', '/v1/nowhere']) {
       const headers = { accept: path === '/nowhere' ? 'application/json' : PAGE.accept };
       expect((await app.request(path, { headers })).json.error.code, path).to.equal('route_not_found');
