@@ -157,7 +157,7 @@ describe('pages of the site under bad conditions', () => {
 
   it('keep the only view of a key until it is stored', async () => {
     await open('/keys');
-    await page.locator('.key-card .menu > summary').first().click();
+    await page.locator('.key-card', { hasText: 'laptop' }).locator('.menu > summary').first().click();
     await page.getByRole('button', { name: 'Rotate laptop' }).click();
     await page.getByRole('button', { name: 'Replace the key laptop' }).click();
     await page.getByText('Your new key').waitFor();

@@ -80,7 +80,7 @@ describe('a visitor who reads Vietnamese', () => {
   it('orders a plan, and cancels the order', async () => {
     await page.getByRole('button', { name: 'Đặt mua và thanh toán' }).click();
     await page.getByText('Đang chờ chuyển khoản').waitFor();
-    await page.getByText('19,00 €').waitFor();
+    await page.getByText('19,00 €', { exact: true }).waitFor();
     await hold();
     await page.getByRole('button', { name: 'Hủy đơn hàng này' }).click();
     await page.getByRole('dialog').getByText('đừng hủy').waitFor();
@@ -101,6 +101,7 @@ describe('a visitor who reads Vietnamese', () => {
     await page.getByText('Khóa mới của bạn').waitFor();
     await hold();
     await page.goto(`${app.url}/keys`);
+    await page.locator('.key-card', { hasText: 'máy tính' }).locator('.menu > summary').first().click();
     await page.getByRole('button', { name: 'Thu hồi máy tính' }).click();
     await page.getByRole('dialog').getByText('Không thể hoàn tác').waitFor();
     await hold();
