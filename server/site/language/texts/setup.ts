@@ -83,7 +83,7 @@ const vi: typeof en = {
     'mcp-inspector': 'Trình kiểm tra',
   },
   summaries: {
-    curl: 'Câu trả lời đầu tiên, một ảnh bằng tác vụ, dữ liệu của một liên kết. Hai việc sau cần quyền images và extract.',
+    curl: 'Câu trả lời đầu tiên, một ảnh bằng tác vụ, dữ liệu của một liên kết. Hai việc sau cần quyền dùng ảnh và dữ liệu liên kết.',
     'openai-node': 'SDK nguyên bản với địa chỉ khác. Dành cho máy chủ: khóa không bao giờ nằm trong trang web.',
     'openai-python': 'SDK nguyên bản với địa chỉ khác.',
     codex: 'Thêm dịch vụ này vào Codex; Codex lấy khóa từ biến môi trường.',
