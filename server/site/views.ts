@@ -176,13 +176,13 @@ function describeCosts(
   };
 }
 
-/** The days, divided by the keys with the most requests; not if there is one key alone. */
+/** The days, divided by the dearest keys, as *Usage* divides them: a key has one colour. Not if there is one key alone. */
 function divideByKey(
   { keys, totals, range }: Pick<AccountOverview, 'keys' | 'totals' | 'range'>,
   { texts: { usage: t } }: Locale,
 ): Pick<DashboardView, 'usage' | 'usedKeys'> {
   const days = eachDay(range, totals);
-  const groups = groupUsage(totals, 'key', new Set());
+  const groups = groupUsage(totals, 'key', new Set()).toSorted((one, other) => other.counts.cost - one.counts.cost);
   const names = groups.slice(0, CHART_COLOURS - 1).map(({ name }) => name);
   const parts = partsOf(totals, { range, dimension: 'key', names }, new Set());
   if (parts.length < 2) return { usage: days, usedKeys: [] };

@@ -162,14 +162,14 @@ function shapeOf({ state, request }: ImageView): Html | false {
 }
 
 /** What stands in place of a picture. */
-function stateWords({ state, error }: ImageView, locale: Locale): Html {
+function stateWords({ state, error, cost = '' }: ImageView, locale: Locale): Html {
   const t = locale.texts.images;
   if (state === 'queued' || state === 'running') {
     return html`<div class="work"><span><span class="image-state">${t.states[state]}</span><span class="image-seconds figures" aria-hidden="true"></span></span><progress aria-label="${t.states[state]}"></progress></div>`;
   }
   if (state === 'completed') return html`<p class="small muted">${t.inlineOnly}</p>`;
   if (state === 'cancelled')
-    return html`<p>${badge(t.states.cancelled)}</p><p class="small muted">${t.cancelledWords}</p>`;
+    return html`<p>${badge(t.states.cancelled)}</p><p class="small muted">${t.cancelledWords}${/[1-9]/.test(cost) && html` ${t.cancelledCosts}`}</p>`;
   return html`<p>${badge(t.states.failed, 'bad')}</p>${error && failureWords(error, locale)}`;
 }
 

@@ -84,6 +84,6 @@ ${stepRow({ ...own.client, href: '/setup' })}</ol>`;
   }
   return html`<section class="card stack" aria-labelledby="next-steps"><div class="stack-small"><div class="row row-apart"><h2 id="next-steps">${t.title}</h2><span class="small muted">${t.progress(done.length, done.length + open.length)}</span></div>
 ${bar(open.length / (done.length + open.length), true)}<p class="small muted">${t.lead}</p></div>
-<ol class="rows rows-tight steps">${open.map(([step, guide], index) => stepRow({ ...t.steps[step], href: guide }, index === 0))}${doneSteps(done, locale)}</ol>
-<div class="card-part stack"><h3>${request}</h3>${first}</div></section>`;
+<ol class="rows rows-tight steps">${open.map(([step, guide], index) => stepRow({ ...t.steps[step], href: guide }, index === 0))}${doneSteps(done, locale)}</ol></section>
+<section class="card stack" aria-labelledby="first"><h2 id="first">${request}</h2>${first}</section>`;
 }

@@ -66,7 +66,7 @@ ${renderPaying(plans, support, isAdded, locale)}
 function openOrder({ code, amount, paidAmount, currency }: OrderRecord, locale: Locale): Html {
   const { texts, money } = locale;
   const due = money(amount - paidAmount, currency);
-  return html`<li><span>${texts.plans.isOpen(html`<code>${code}</code>`)}</span><a class="button button-quiet button-small" href="/pay/${code}">${texts.orders.pay(due)}<span class="visually-hidden"> ${code}</span></a></li>`;
+  return html`<li><span>${texts.plans.isOpen(html`<code>${code}</code>`, paidAmount > 0 && money(paidAmount, currency))}</span><a class="button button-quiet button-small" href="/pay/${code}">${texts.orders.pay(due)}<span class="visually-hidden"> ${code}</span></a></li>`;
 }
 
 interface Comparing {

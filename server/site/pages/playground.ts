@@ -74,7 +74,7 @@ ${examples.length > 0 && exampleLinks(view, locale)}
   locale,
 )}
 <p class="work" id="link-work" role="status"></p>
-${!isClosed && batchPart(locale)}
+${!isClosed && batchPart(view, locale)}
 <div class="stack" id="link-result" tabindex="-1">${!isClosed && exampleDocument(locale, 'beside', exampleAct(view, locale))}</div>`;
 }
 
@@ -105,14 +105,15 @@ function exampleLinks({ examples, isRecorded }: PlaygroundView, { texts: { playg
   )}</p>`;
 }
 
-function batchPart({ texts: { playgroundBatch: t, words } }: Locale): Html {
+function batchPart({ linkPrices }: PlaygroundView, locale: Locale): Html {
+  const { playgroundBatch: t, words } = locale.texts;
   return html`<section class="card stack" id="batch" aria-label="${t.title}">
 <details id="batch-new" open><summary class="button button-quiet button-small">${t.newList}</summary><form class="stack" id="batch-form"><fieldset class="form-body stack">
 <div class="field"><label for="batch-links">${t.links}</label>
 <textarea class="input mono" id="batch-links" name="links" data-param="urls" rows="5" spellcheck="false" placeholder="https://
 https://" aria-describedby="batch-words"></textarea>
 <p class="small muted" id="batch-words">${t.linksWords}</p></div>
-<div class="row">${scriptedButton(t.read)}<label class="visually-hidden" for="batch-file">${t.file}</label>${filePick(words.chooseFile, html`id="batch-file" accept=".txt,.csv,text/plain,text/csv"`)}<span class="small muted">${t.counts}</span></div>
+<div class="row">${scriptedButton(t.read)}<label class="visually-hidden" for="batch-file">${t.file}</label>${filePick(words.chooseFile, html`id="batch-file" accept=".txt,.csv,text/plain,text/csv"`)}${linkPrices.length > 0 && html`<span class="small muted run-cost">${costWords(linkPrices, locale)}</span>`}<span class="small muted">${t.counts}</span></div>
 <p class="problem" role="alert"></p>
 </fieldset></form></details>
 <p class="small" id="batch-news" role="status"></p>

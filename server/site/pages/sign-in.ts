@@ -26,7 +26,8 @@ export function signInPage(view: SignInView, locale: Locale): Omit<Page, 'viewer
   const { signIn: t, passkeys: p } = locale.texts;
   const { state, oidc, reason, passkeys } = status;
   const isOidc = oidc === 'ready';
-  const hasPasskeys = passkeys.state === 'ready';
+  // The first person has none.
+  const hasPasskeys = passkeys.state === 'ready' && !(isOidc && view.isFirst);
   const [asked, neverAsked] = isOidc ? [t.whatWeGetWords, t.neverAskedWords] : [p.whatWeGetWords, p.neverAskedWords];
   return {
     title: t.title,
@@ -64,7 +65,7 @@ function renderProvider({ status, returnTo, isAgain = false }: SignInView, { tex
 
 /** What the development provider means is read before the button: only that it asks for no proof is a warning. */
 function renderDevelopment({ isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
-  return html`${isFirst && html`<p class="notice notice-good small">${t.first}</p>`}<p class="notice notice-warn small">${t.development}</p>`;
+  return html`<div class="notice notice-warn small stack-small">${isFirst && html`<p>${t.first}</p>`}<p>${t.development}</p></div>`;
 }
 
 /** Beside the development provider it is the second way. */

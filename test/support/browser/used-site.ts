@@ -67,11 +67,14 @@ const APPS = {
 const PLANS = {
   publicPriceTablesVisible: PRICED_PLANS.publicPriceTablesVisible,
   support: { text: PRICED_PLANS.support.text, email: PRICED_PLANS.support.email },
-  plans: PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({
-    id: planId,
-    price: { amount, currency },
-    grants: ['extract', 'images'],
-  })),
+  plans: [
+    ...PRICED_PLANS.prices.map(({ planId, amount, currency }) => ({
+      id: planId,
+      price: { amount, currency },
+      grants: ['extract', 'images'],
+    })),
+    { id: 'token_300m', grants: ['extract', 'images'] },
+  ],
 };
 
 const PRICES = {

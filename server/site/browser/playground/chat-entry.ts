@@ -77,7 +77,7 @@ function isLong({ text }: Turn): boolean {
 function foldButton(target: HTMLElement, { text }: Turn): HTMLElement {
   // A table or code that is cut off says nothing.
   const [words = ''] = text.split(/\n\s*(?:\||```)/);
-  const brief = words.trim() === '' || words === text ? text : words.trim();
+  const brief = words.trim() === '' || words === text ? text : `${words.trim()} …`;
   const button = action('', () => show(target.classList.toggle('chat-folded')));
   const show = (isFolded: boolean) => {
     void showOwn(target, isFolded ? brief : text);

@@ -33,7 +33,7 @@ const en = {
   empty: 'No images yet',
   emptyWords: 'Describe one in the form above. It stays here for a week, also after you close the page.',
   samples: [
-    'A tug in the harbour at dawn',
+    'A market street after the rain',
     'A red lighthouse in a storm, oil on canvas',
     'A map of an island, drawn in ink',
   ],
@@ -53,6 +53,7 @@ const en = {
     cancelled: 'Cancelled',
   },
   cancelledWords: 'You stopped it before it was ready.',
+  cancelledCosts: 'The model had begun, so it costs the same.',
   inlineOnly: 'Sent in the answer alone. There is no file to show.',
   back: 'All images',
   facts: {
@@ -121,11 +122,7 @@ const vi: typeof en = {
   gallery: 'Ảnh của bạn',
   empty: 'Chưa có ảnh',
   emptyWords: 'Hãy mô tả một ảnh ở trên. Ảnh được giữ một tuần, kể cả khi bạn đóng trang.',
-  samples: [
-    'Tàu kéo trong cảng lúc bình minh',
-    'Ngọn hải đăng đỏ trong bão, tranh sơn dầu',
-    'Bản đồ một hòn đảo, vẽ bằng mực',
-  ],
+  samples: ['Phố chợ sau cơn mưa', 'Ngọn hải đăng đỏ trong bão, tranh sơn dầu', 'Bản đồ một hòn đảo, vẽ bằng mực'],
   noneHere: 'Không còn ảnh cũ hơn.',
   needsScripts: 'Cần script để tạo ảnh. Ảnh của bạn ở bên dưới.',
   noPrompt: 'Tạo bằng khóa API. Câu lệnh không được lưu.',
@@ -142,6 +139,7 @@ const vi: typeof en = {
     cancelled: 'Đã hủy',
   },
   cancelledWords: 'Bạn đã dừng trước khi ảnh xong.',
+  cancelledCosts: 'Mô hình đã bắt đầu nên vẫn tính phí.',
   inlineOnly: 'Chỉ gửi trong câu trả lời. Không có tệp để xem.',
   back: 'Tất cả ảnh',
   facts: {

@@ -37,7 +37,10 @@ const en = {
   others: 'Other plans',
   every: 'In every plan:',
   everyPaid: 'In every paid plan:',
-  isOpen: (order: Html) => html`Order ${order} waits for payment.`,
+  isOpen: (order: Html, paid: string | false) =>
+    paid === false
+      ? html`Order ${order} waits for payment.`
+      : html`Order ${order} waits for the rest: ${paid} has arrived.`,
   thenCode: 'Then you get a QR code for your banking app.',
   cheapest: 'Lowest price per token',
   rate: (price: string) => `${price} for a million tokens`,
@@ -104,7 +107,8 @@ const vi: typeof en = {
   others: 'Các gói khác',
   every: 'Gói nào cũng có:',
   everyPaid: 'Gói trả phí nào cũng có:',
-  isOpen: (order) => html`Đơn ${order} đang chờ thanh toán.`,
+  isOpen: (order, paid) =>
+    paid === false ? html`Đơn ${order} đang chờ thanh toán.` : html`Đơn ${order} đã nhận ${paid}, còn thiếu một phần.`,
   thenCode: 'Sau đó bạn nhận mã QR cho ứng dụng ngân hàng.',
   cheapest: 'Giá token thấp nhất',
   rate: (price) => `${price} cho một triệu token`,
