@@ -85,12 +85,11 @@ function partChoice({ texts: { playgroundLinks: t, playgroundBatch } }: Locale):
   return html`<fieldset class="part-choice"><legend class="visually-hidden">${t.title}</legend>${option('one', t.one)}${option('several', playgroundBatch.title)}</fieldset>`;
 }
 
-/** The link of the example is a recorded sample; elsewhere a real link of the same platform is offered. */
+/** The link of the example, where it is a recorded sample; where no samples answer, a real link of the same platform. */
 function exampleAct({ examples, isRecorded }: PlaygroundView, { texts: { playgroundLinks: t } }: Locale): Html | false {
-  const real = examples.find(({ name }) => name === 'YouTube') ?? examples[0];
-  const act = isRecorded
-    ? { url: EXAMPLE_LINK, words: t.readThis }
-    : real && { url: real.url, words: t.tryReal(real.name) };
+  const shown = isRecorded && examples.find(({ url }) => url.startsWith(EXAMPLE_LINK));
+  const real = isRecorded ? undefined : (examples.find(({ name }) => name === 'YouTube') ?? examples[0]);
+  const act = shown ? { url: shown.url, words: t.readThis } : real && { url: real.url, words: t.tryReal(real.name) };
   return (
     act !== undefined &&
     html`<button type="button" class="button button-quiet button-small" data-example="${act.url}">${act.words}</button>`
