@@ -9,15 +9,16 @@ import { JOB_KINDS, JOB_STATES } from '../choices.js';
 import type { Route } from '../http/index.js';
 import { maskedKey } from '../keys/index.js';
 import {
-  badge,
   copyableId,
   dataTable,
   filterCard,
   type Html,
   html,
+  inline,
+  JOB_TONES,
+  jobBadge,
   type Locale,
   linkTo,
-  type Tone,
 } from '../site/index.js';
 import { statusOfCode, wordsOfCode } from '../usage/index.js';
 import {
@@ -41,14 +42,6 @@ const STATES = ['active', ...JOB_STATES] as const;
 type JobState = (typeof JOB_STATES)[number];
 type ListedJob = Awaited<ReturnType<typeof listJobs>>['items'][number];
 type WholeJob = Awaited<ReturnType<typeof showJob>>['job'];
-
-const TONES: Readonly<Record<JobState, Tone>> = {
-  queued: 'plain',
-  running: 'warn',
-  completed: 'good',
-  failed: 'bad',
-  cancelled: 'plain',
-};
 
 export function jobPages(services: ConsoleServices): Route[] {
   const show = (call: ConsoleCall) => jobPage(services, call);
@@ -210,15 +203,16 @@ function renderSubject({ kind, summary }: ListedJob, { texts }: Locale): Html | 
   return parts.length > 0 && html` <span class="small muted"><bdi>${parts.join(' · ')}</bdi></span>`;
 }
 
-function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, { texts }: Locale): Html {
-  return html`${badge(texts.words.jobStates[state], TONES[state])}${error && html`<span class="detail small"><code>${error.code}</code> <span class="muted">${texts.errors.meaningOf(error.code)}</span></span>`}`;
+function renderState({ state, error }: Pick<ListedJob, 'state' | 'error'>, locale: Locale): Html {
+  const { texts } = locale;
+  return html`${jobBadge(state, locale)}${error && html`<span class="detail small"><code>${error.code}</code> <span class="muted">${texts.errors.meaningOf(error.code)}</span></span>`}`;
 }
 
 /** What happened and what can be done about it. The message is left out where it says what the code means. */
 function renderFailure({ code, message }: NonNullable<ReturnType<typeof failureOf>>, { texts }: Locale): Html {
   const meaning = texts.errors.meaningOf(code);
   const action = texts.errors.actionOf(code);
-  return html`<div class="notice notice-bad stack-small"><p><strong>${meaning}</strong> <code>${code}</code></p>${message !== meaning && message !== wordsOfCode(code) && html`<p class="small" lang="en"><bdi>${message}</bdi></p>`}${action !== undefined && html`<p class="small">${texts.console.jobs.toClients} ${action.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}</p>`}</div>`;
+  return html`<div class="notice notice-bad stack-small"><p><strong>${meaning}</strong> <code>${code}</code></p>${message !== meaning && message !== wordsOfCode(code) && html`<p class="small" lang="en"><bdi>${message}</bdi></p>`}${action !== undefined && html`<p class="small">${texts.console.jobs.toClients} ${inline(action)}</p>`}</div>`;
 }
 
 /** When it was submitted, began and ended, with how long each took. */
@@ -229,8 +223,8 @@ function renderSteps({ state, createdAt, startedAt, finishedAt }: WholeJob, at: 
   const before = startedAt ?? createdAt;
   const ended =
     finishedAt === null
-      ? { name, at: undefined, took: t.since(spent(before, at, locale)), tone: TONES[state] }
-      : { name, at: finishedAt, took: afterWords(before, finishedAt, locale), tone: TONES[state] };
+      ? { name, at: undefined, took: t.since(spent(before, at, locale)), tone: JOB_TONES[state] }
+      : { name, at: finishedAt, took: afterWords(before, finishedAt, locale), tone: JOB_TONES[state] };
   const began = startedAt !== null && {
     name: t.began,
     at: startedAt,

@@ -21,6 +21,7 @@ import type { PlanTermsOptions } from '../plans/index.js';
 import type { Prices } from '../prices/index.js';
 import {
   addUp,
+  dearestFirst,
   eachDayOf,
   encodeCursor,
   filterTotals,
@@ -186,8 +187,7 @@ class AccountPages {
     const { range, filter, totals, keys, by, ...read } = await this.#readUsage(context, signedIn);
     const chosen = filterTotals(totals, filter);
     // Days keep their order; the dearest of others come first.
-    const groups =
-      by === 'day' ? read.groups : read.groups.toSorted((one, other) => other.counts.cost - one.counts.cost);
+    const groups = by === 'day' ? read.groups : dearestFirst(read.groups);
     const isUnlimited = Object.keys(context.query).length === 0;
     const today = dayOf(clock.now());
     const usedDays =

@@ -26,6 +26,11 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return new Html(text);
 }
 
+/** Text with code in backticks. */
+export function inline(text: string): Html[] {
+  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+}
+
 function render(value: HtmlValue): string {
   if (value instanceof Html) return value.markup;
   if (Array.isArray(value)) return value.map(render).join('');

@@ -24,11 +24,13 @@ export {
   type Html,
   type HtmlValue,
   html,
+  inline,
   LOW_SHARE,
   PAGE_ROUTE,
   type Page,
   type Tone,
 } from './page.js';
+export { JOB_TONES, jobBadge } from './pages/dashboard-jobs.js';
 export { incidentSteps, openFirst } from './pages/status.js';
 export { devicePageRoutes, siteRoutes } from './routes.js';
 export { costOf, labelOf, orderBadge, planName, spentOf } from './views.js';

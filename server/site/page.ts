@@ -15,7 +15,7 @@ import { type CodeLine, codeLanguageOf, linesOfCode } from './highlight.js';
 import { type Html, html } from './html.js';
 import { LANGUAGES, type LanguageCode, type Locale } from './language/index.js';
 
-export { Html, type HtmlValue, html } from './html.js';
+export { Html, type HtmlValue, html, inline } from './html.js';
 
 const PAGE = { 200: { description: 'The page.', type: 'text/html' } };
 

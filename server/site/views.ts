@@ -13,6 +13,7 @@ import { type Catalogue, DEFAULT_CATALOGUE, isOffered, OPERATOR_PLAN, type Plan,
 import {
   addUp,
   type DayRange,
+  dearestFirst,
   groupUsage,
   leftOf,
   partsOf,
@@ -182,7 +183,7 @@ function divideByKey(
   { texts: { usage: t } }: Locale,
 ): Pick<DashboardView, 'usage' | 'usedKeys'> {
   const days = eachDay(range, totals);
-  const groups = groupUsage(totals, 'key', new Set()).toSorted((one, other) => other.counts.cost - one.counts.cost);
+  const groups = dearestFirst(groupUsage(totals, 'key', new Set()));
   const names = groups.slice(0, CHART_COLOURS - 1).map(({ name }) => name);
   const parts = partsOf(totals, { range, dimension: 'key', names }, new Set());
   if (parts.length < 2) return { usage: days, usedKeys: [] };

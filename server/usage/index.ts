@@ -44,6 +44,7 @@ export {
 } from './usage.js';
 export { type RecentSums, type StoredToday, UsageDays } from './usage-days.js';
 export {
+  dearestFirst,
   eachDayOf,
   filterTotals,
   groupUsage,

@@ -59,6 +59,11 @@ export function groupUsage(
   return groups.sort((left, right) => weightOf(right) - weightOf(left) || (left.name < right.name ? -1 : 1));
 }
 
+/** Those that cost most first; without costs they keep their order. */
+export function dearestFirst(groups: readonly UsageGroup[]): readonly UsageGroup[] {
+  return groups.toSorted((one, other) => other.counts.cost - one.counts.cost);
+}
+
 function weightOf({ counts: { requests, refused } }: UsageGroup): number {
   // Requests come first; groups of refused ones alone follow, with the most of them first.
   return requests * 1e6 + refused;

@@ -9,7 +9,7 @@ import { actionOfCode, outcomeOf, type RequestOutcome, shownRequestId, type Usag
 import { exampleTabs } from '../docs/example-tabs.js';
 import type { ExampleRequest } from '../docs/examples.js';
 import type { Locale } from '../language/index.js';
-import { badge, copyIcon, type Html, type HtmlValue, html, type Tone } from '../page.js';
+import { badge, copyIcon, type Html, type HtmlValue, html, inline, type Tone } from '../page.js';
 import { linkRow, linkTo } from './filters.js';
 import { type Column, dataTable, type TableView } from './table.js';
 
@@ -87,18 +87,13 @@ function renderCodeTitle(rows: readonly [UsageEntry, ...UsageEntry[]], locale: L
   const [first] = rows;
   const { errorCode } = first;
   const action = errorCode === null ? undefined : locale.texts.errors.actionOf(errorCode);
-  return html`<strong>${meaningOf(first, locale)}</strong> <code>${codeOf(first)}</code> <span class="badge">${locale.texts.words.requests(rows.length)}</span>${action !== undefined && html`<p>${withCode(action)} ${aboutCode(errorCode, locale)}</p>`}`;
+  return html`<strong>${meaningOf(first, locale)}</strong> <code>${codeOf(first)}</code> <span class="badge">${locale.texts.words.requests(rows.length)}</span>${action !== undefined && html`<p>${inline(action)} ${aboutCode(errorCode, locale)}</p>`}`;
 }
 
 /** Where a code is explained, if that says what can be done. */
 function aboutCode(code: string | null, { texts }: Locale): Html | false {
   const isExplained = code !== null && actionOfCode(code) !== undefined;
   return isExplained && html`<a href="/docs/api/errors#${code}">${texts.usage.list.aboutCode}</a>`;
-}
-
-/** Code in backticks. */
-function withCode(text: string): readonly (Html | string)[] {
-  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
 function requestColumns(
@@ -253,7 +248,7 @@ ${repeated && html`<div class="stack-small request-again"><h3>${t.list.again}</h
 function renderCode(code: string, others: string, locale: Locale): Html {
   const { list: t } = locale.texts.usage;
   const action = locale.texts.errors.actionOf(code);
-  return html`${action !== undefined && html`<p>${withCode(action)}</p>`}
+  return html`${action !== undefined && html`<p>${inline(action)}</p>`}
 <p class="row small"><code>${code}</code> <a href="${others}">${t.sameCode}</a> ${aboutCode(code, locale)}</p>`;
 }
 

@@ -6,13 +6,8 @@
  */
 
 import type { Locale } from '../language/index.js';
-import { type Html, html } from '../page.js';
+import { type Html, html, inline } from '../page.js';
 import { type Parameter, refName, type Schema } from './operations.js';
-
-/** Text with code in backticks. */
-export function inline(text: string): Html[] {
-  return text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
-}
 
 /** Marks an element with words of the document, which are in English. */
 export function inEnglish({ language }: Locale): Html | false {

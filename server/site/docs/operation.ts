@@ -5,10 +5,10 @@
  */
 
 import type { Locale } from '../language/index.js';
-import { codeBlock, type Html, html, scriptedButton } from '../page.js';
+import { codeBlock, type Html, html, inline, scriptedButton } from '../page.js';
 import { exampleTabs } from './example-tabs.js';
 import { type ExampleRequest, exampleOf } from './examples.js';
-import { fieldList, inline, parameterList, typeOf } from './fields.js';
+import { fieldList, parameterList, typeOf } from './fields.js';
 import { type Content, type Operation, type Parameter, refName } from './operations.js';
 
 export interface OperationView {

@@ -5,8 +5,8 @@
  */
 
 import { LOCALES, type Locale } from '../language/index.js';
-import { badge, codeBlock, type Html, html } from '../page.js';
-import { fieldList, inEnglish, inline, typeOf } from './fields.js';
+import { badge, codeBlock, type Html, html, inline } from '../page.js';
+import { fieldList, inEnglish, typeOf } from './fields.js';
 import { type DocsPage, localName, type NavigationGroup } from './layout.js';
 import { operationSection } from './operation.js';
 import type { ErrorCodeView, Group, Operation, Reference } from './operations.js';

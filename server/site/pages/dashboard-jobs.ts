@@ -19,7 +19,8 @@ export interface JobView extends Pick<JobRecord, 'id' | 'kind' | 'state' | 'crea
   platform?: string | undefined;
 }
 
-const TONES: Readonly<Record<JobState, Tone>> = {
+/** What marks each state of a job. */
+export const JOB_TONES: Readonly<Record<JobState, Tone>> = {
   queued: 'plain',
   running: 'warn',
   completed: 'good',
@@ -48,10 +49,14 @@ ${
 }</section>`;
 }
 
+export function jobBadge(state: JobState, { texts }: Locale): Html {
+  return badge(texts.words.jobStates[state], JOB_TONES[state]);
+}
+
 function renderJob(job: JobView, locale: Locale): Html {
   const { id, state, createdAt, picture } = job;
   return html`<li class="job">${signOf(job)}
-<span class="job-title">${titleOf(job, locale)}</span>${badge(locale.texts.words.jobStates[state], TONES[state])}
+<span class="job-title">${titleOf(job, locale)}</span>${jobBadge(state, locale)}
 <span class="small muted job-facts">${picture && html`<span class="figures">${picture.width} × ${picture.height}</span>`}<code class="clip" title="${id}">${id}</code></span>
 <span class="small muted job-time">${locale.minute(createdAt)}${took(job, locale)}</span></li>`;
 }

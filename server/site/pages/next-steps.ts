@@ -1,6 +1,6 @@
 /*
- * What can be done next, on the dashboard. An account that has done nothing yet has one list: for an operator the steps of
- * a fresh gateway, each with its guide, and for every account a first request. The first step alone has the button that stands
+ * What can be done next, on the dashboard. An account that has done nothing yet has a first request and, for
+ * an operator, the steps of a fresh gateway before it, each with its guide. The first step alone has the button that stands
  * out. Steps that are done follow in a line with a tick. Once the account is in use, what is left of the gateway is a line with the
  * number of steps, and gone when all are done. A step that does not apply to the gateway is left out.
  */

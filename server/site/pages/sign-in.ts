@@ -63,7 +63,7 @@ function renderProvider({ status, returnTo, isAgain = false }: SignInView, { tex
   return html`<a class="button" href="${start}">${t.continueWith(standIn ? t.developmentProvider : provider)}</a>`;
 }
 
-/** What the development provider means is read before the button: only that it asks for no proof is a warning. */
+/** What the development provider means is read before the button. */
 function renderDevelopment({ isFirst }: SignInView, { texts: { signIn: t } }: Locale): Html {
   return html`<div class="notice notice-warn small stack-small">${isFirst && html`<p>${t.first}</p>`}<p>${t.development}</p></div>`;
 }
